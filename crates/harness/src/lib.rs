@@ -1,0 +1,47 @@
+//! What each agent product says, and how to answer it.
+//!
+//! Pure: a signal and its time come in, events go out; a decision comes in, the vendor's answer
+//! goes out. One folder for each product, all with the same files, so knowing one is knowing all:
+//! `mod.rs` (sources, versions, oddities), `wire.rs` (the fields we use, as the vendor spells
+//! them), `handler.rs` (signal in, events out), `reply.rs` (decision in, answer out).
+//! Invariant: a handler knows no other product, no session of ours, no disk.
+
+pub mod acp;
+pub mod claude_code;
+pub mod codex;
+pub mod gemini_cli;
+pub mod opencode;
+pub mod replay;
+pub mod say_ask;
+mod signal;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::signal::{Channel, Direction, Handler, Sighting, Signal};
+
+/// An agent product, as captures and the wire spell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Harness {
+    ClaudeCode,
+    Codex,
+    GeminiCli,
+    KiloCode,
+    Cline,
+    Opencode,
+    Acp,
+}
+
+impl Harness {
+    /// A fresh translator for it.
+    pub fn handler(self) -> Box<dyn Handler> {
+        match self {
+            Self::ClaudeCode => Box::new(claude_code::Handler::default()),
+            Self::Codex => Box::new(codex::Handler::default()),
+            Self::GeminiCli => Box::new(gemini_cli::Handler::default()),
+            Self::KiloCode | Self::Cline => Box::new(say_ask::Handler::default()),
+            Self::Opencode => Box::new(opencode::Handler::default()),
+            Self::Acp => Box::new(acp::Handler::default()),
+        }
+    }
+}

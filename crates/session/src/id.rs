@@ -1,0 +1,93 @@
+//! Names of things. All of them come in from outside; none is made here.
+//!
+//! An id is shared, not copied: a board of a million sessions repeats few strings.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::new(text)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A session of ours, `sess_<uuid>`. Vendor ids are attributes that find it.
+    SessionId,
+    /// One model request and its stream, `turn_<uuid>`. On the wire it is the `streamId`.
+    TurnId,
+    /// One execution of a tool call, `toolrun_<uuid>`.
+    RunId,
+    /// One execution of a post-tool hook, `hookrun_<uuid>`.
+    HookRunId,
+    /// A tool call as the model named it.
+    CallId,
+    /// Something an agent waits for, unique within its session.
+    RequestId,
+    /// One change that was shown, `evt_<uuid>`.
+    ChangeId,
+    /// A process that carried the session: pid and start time, spelled by whoever saw it.
+    ProcessKey,
+    /// The name of a tool, as its agent spells it.
+    ToolName,
+}
+
+/// Which agent of a session: the main one, or a subagent by the vendor's id.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentId(Option<Arc<str>>);
+
+impl AgentId {
+    pub const MAIN: Self = Self(None);
+
+    pub fn sub(id: impl Into<Arc<str>>) -> Self {
+        Self(Some(id.into()))
+    }
+
+    pub fn is_main(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("main")
+    }
+}
+
+impl fmt::Debug for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

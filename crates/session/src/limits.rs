@@ -1,0 +1,54 @@
+//! Everything that can grow, with its maximum and the reason for it, and every wait.
+//!
+//! `spec/limits.md` shows the same numbers; a test compares the two.
+
+/// Most tool calls of one turn that an observed agent remembers. A batch seldom has more than a
+/// dozen; ends are kept so that a late start opens nothing. The oldest ended one goes first.
+pub const TOOL_SPANS_MAX: usize = 256;
+
+/// Most requests of one session that are open or freshly settled.
+pub const REQUESTS_MAX: usize = 256;
+
+/// Most subagents a session remembers, ended ones included. Those that do not work go first.
+pub const SUBAGENTS_MAX: usize = 128;
+
+/// Most processes remembered for one session: resumes of the same id.
+pub const PROCESSES_MAX: usize = 8;
+
+/// Silence after which a session whose process cannot be found counts as ended.
+pub const MISSING_PROCESS_GRACE_MS: u64 = 60_000;
+
+/// Silence after which the work of a process that nobody can observe is `unknown`.
+pub const UNOBSERVED_WORK_MAX_MS: u64 = 600_000;
+
+/// Silence after a failed tool before it is the operator's business and not the model's.
+pub const FAILED_TOOL_GRACE_MS: u64 = 10_000;
+
+/// How long an ended session stays on the board.
+pub const ENDED_ON_BOARD_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Silence on a model stream before the request counts as lost.
+pub const LLM_SILENCE_MAX_MS: u64 = 120_000;
+
+/// Automatic repeats of a failed model request, and the pause before each.
+pub const LLM_RETRY_DELAYS_MS: [u64; 2] = [250, 1_000];
+
+/// Longest retry-after that is waited out; a longer one is a usage limit.
+pub const RETRY_AFTER_MAX_MS: u64 = 60_000;
+
+/// Automatic repeats of failed tools that change nothing, and the pause before.
+pub const TOOL_RETRIES_MAX: u8 = 1;
+pub const TOOL_RETRY_DELAY_MS: u64 = 500;
+
+/// A tool's time limit where the tool has none of its own.
+pub const TOOL_TIMEOUT_MS: u64 = 300_000;
+
+/// A post-tool hook's time limit where its configuration has none.
+pub const HOOK_TIMEOUT_MS: u64 = 120_000;
+
+/// Patience with a harness that was asked to stop, before its process tree is killed; and again
+/// before a killed one that never reports its end is given up.
+pub const STOP_GRACE_MS: u64 = 10_000;
+
+/// Patience of the manager view with a `session_created` that stays away.
+pub const SESSION_CREATED_GRACE_MS: u64 = 2_000;

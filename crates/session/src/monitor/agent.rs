@@ -1,0 +1,256 @@
+//! One agent of an observed session: its turn, its tools, its compaction.
+//!
+//! Every field is a fact with its stamp, and joining two facts keeps the newer one, so the order
+//! in which they arrive does not matter. What a boundary has settled is forgotten, by its own
+//! stamp and not by its arrival, so forgetting does not matter either.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Failure;
+use super::latest::{Latest, raise};
+use crate::id::{AgentId, CallId, ToolName};
+use crate::limits::TOOL_SPANS_MAX;
+use crate::moment::Stamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Agent {
+    pub id: AgentId,
+    /// The last start of a turn: settles what was open before it.
+    #[serde(skip_serializing_if = "never")]
+    pub turn: Stamp,
+    /// The last sign of work: a turn, a model request, a tool.
+    #[serde(skip_serializing_if = "never")]
+    pub work: Stamp,
+    /// The last sign that the model answers.
+    #[serde(skip_serializing_if = "never")]
+    pub llm: Stamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrying: Option<Box<Latest<Option<Arc<str>>>>>,
+    #[serde(skip_serializing_if = "never")]
+    pub completed: Stamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_message: Option<Box<Latest<LastMessage>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Box<Latest<u32>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Box<Latest<Failure>>>,
+    #[serde(skip_serializing_if = "never")]
+    pub interrupted: Stamp,
+    #[serde(skip_serializing_if = "never")]
+    pub compaction_started: Stamp,
+    #[serde(skip_serializing_if = "never")]
+    pub compaction_ended: Stamp,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpan>,
+    /// Subagents only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<Box<Latest<Option<Arc<str>>>>>,
+    #[serde(skip_serializing_if = "never")]
+    pub ended: Stamp,
+}
+
+fn never(stamp: &Stamp) -> bool {
+    !stamp.happened()
+}
+
+/// What the agent said last in its turn.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastMessage {
+    pub text: Arc<str>,
+    pub cut_off: bool,
+}
+
+/// One tool call of the current turn. Kept after its end, so that a late start opens nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolSpan {
+    pub call: CallId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Latest<ToolStart>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Latest<bool>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolStart {
+    pub tool: ToolName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<Arc<str>>,
+}
+
+/// What an agent does now. Derived, never stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Activity<'a> {
+    /// It exists and was never prompted.
+    Starting,
+    Thinking,
+    Acting(&'a ToolStart),
+    Compacting,
+    Retrying(Option<&'a str>),
+    /// Its turn is over.
+    Idle(TurnEnd<'a>),
+    Ended,
+}
+
+/// How the last turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnEnd<'a> {
+    Completed { last_message: Option<&'a LastMessage>, background: u32 },
+    Failed(&'a Failure),
+    Interrupted,
+}
+
+impl Agent {
+    pub fn new(id: AgentId) -> Self {
+        Self { id, ..Self::default() }
+    }
+
+    /// The end of its last turn, however it ended.
+    pub fn closed(&self) -> Stamp {
+        let failed = self.failed.as_ref().map_or(Stamp::NEVER, |failed| failed.stamp);
+        self.completed.max(failed).max(self.interrupted).max(self.ended)
+    }
+
+    /// A turn is running: something was begun after the last end.
+    pub fn is_working(&self) -> bool {
+        self.work > self.closed()
+    }
+
+    /// What this stamp or an older one says of tools and requests is settled.
+    pub fn boundary(&self) -> Stamp {
+        self.turn.max(self.closed())
+    }
+
+    pub fn activity(&self) -> Activity<'_> {
+        if self.ended.happened() && self.ended >= self.work {
+            return Activity::Ended;
+        }
+        // Compaction is not idle, also where it was asked for between two turns.
+        if self.compaction_started > self.compaction_ended
+            && self.compaction_started > self.closed()
+        {
+            return Activity::Compacting;
+        }
+        if self.is_working() {
+            return self.at_work();
+        }
+        match self.turn_end() {
+            Some(end) => Activity::Idle(end),
+            None => Activity::Starting,
+        }
+    }
+
+    fn at_work(&self) -> Activity<'_> {
+        if let Some(retrying) = &self.retrying
+            && retrying.stamp > self.llm
+            && retrying.stamp > self.turn
+            && retrying.stamp > self.closed()
+        {
+            return Activity::Retrying(retrying.value.as_deref());
+        }
+        self.open_tool().map_or(Activity::Thinking, |open| Activity::Acting(&open.value))
+    }
+
+    /// The newest call that has begun and not ended.
+    pub fn open_tool(&self) -> Option<&Latest<ToolStart>> {
+        self.tools
+            .iter()
+            .filter(|span| span.ended.is_none())
+            .filter_map(|span| span.started.as_ref())
+            .max_by_key(|started| started.stamp)
+    }
+
+    pub fn tool_ended(&self, call: &CallId) -> bool {
+        self.tools.iter().any(|span| span.call == *call && span.ended.is_some())
+    }
+
+    /// The last thing heard of the agent's work is that a tool failed: the model has neither
+    /// gone on nor said anything since.
+    pub fn stuck_on_failed_tool(&self) -> Option<Stamp> {
+        let last = self.tools.iter().filter_map(|span| span.ended.as_ref()).max()?;
+        let unanswered = last.stamp >= self.work
+            && self.last_message.as_ref().is_none_or(|said| said.stamp < last.stamp);
+        (!last.value && unanswered && self.open_tool().is_none()).then_some(last.stamp)
+    }
+
+    /// How the last turn ended. A failure or an interrupt is not washed away by the plain "the
+    /// loop ended" that several clients send after it.
+    pub fn turn_end(&self) -> Option<TurnEnd<'_>> {
+        let of_this_turn = |stamp: Stamp| stamp.happened() && stamp >= self.turn;
+        if let Some(failed) = &self.failed
+            && of_this_turn(failed.stamp)
+            && failed.stamp >= self.work
+        {
+            return Some(TurnEnd::Failed(&failed.value));
+        }
+        if of_this_turn(self.interrupted) && self.interrupted >= self.work {
+            return Some(TurnEnd::Interrupted);
+        }
+        self.completed.happened().then(|| TurnEnd::Completed {
+            last_message: self
+                .last_message
+                .as_ref()
+                .filter(|said| of_this_turn(said.stamp))
+                .map(|said| &said.value),
+            background: self
+                .background
+                .as_ref()
+                .filter(|left| of_this_turn(left.stamp))
+                .map_or(0, |left| left.value),
+        })
+    }
+
+    pub(super) fn start_tool(&mut self, stamp: Stamp, call: &CallId, start: ToolStart) {
+        raise(&mut self.work, stamp);
+        if stamp > self.boundary() {
+            Latest::join(&mut self.span(call).started, stamp, start);
+        }
+    }
+
+    pub(super) fn end_tool(&mut self, stamp: Stamp, call: &CallId, ok: bool) {
+        if stamp > self.turn {
+            Latest::join(&mut self.span(call).ended, stamp, ok);
+        }
+    }
+
+    fn span(&mut self, call: &CallId) -> &mut ToolSpan {
+        let at = match self.tools.binary_search_by(|span| span.call.cmp(call)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.tools.insert(at, ToolSpan { call: call.clone(), started: None, ended: None });
+                at
+            }
+        };
+        &mut self.tools[at]
+    }
+
+    /// Drops what a boundary has settled, and the oldest ends when there are too many.
+    pub(super) fn forget_settled(&mut self) {
+        let boundary = self.boundary();
+        for span in &mut self.tools {
+            span.started.take_if(|started| started.stamp <= boundary);
+            // An end outlives the turn it closed: the next turn asks what the last one ended on.
+            span.ended.take_if(|ended| ended.stamp <= self.turn);
+        }
+        self.tools.retain(|span| span.started.is_some() || span.ended.is_some());
+        while self.tools.len() > TOOL_SPANS_MAX {
+            let oldest = (0..self.tools.len())
+                .min_by_key(|at| (self.tools[*at].ended.is_none(), self.tools[*at].newest()))
+                .expect("there are more than the maximum");
+            self.tools.remove(oldest);
+        }
+    }
+}
+
+impl ToolSpan {
+    fn newest(&self) -> Stamp {
+        let started = self.started.as_ref().map_or(Stamp::NEVER, |started| started.stamp);
+        let ended = self.ended.as_ref().map_or(Stamp::NEVER, |ended| ended.stamp);
+        started.max(ended)
+    }
+}

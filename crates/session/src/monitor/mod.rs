@@ -1,0 +1,370 @@
+//! The observed session: what a monitor believes about an agent that somebody else started.
+//!
+//! A monitor believes; it never refuses. It keeps facts, each with the time it happened. An older
+//! fact never overwrites a newer one however late it comes, so late, doubled and shuffled events
+//! end in the same state as the ordered ones. Status is derived on read.
+//! Invariant: a request of one agent is not closed by any event of another.
+
+mod agent;
+mod attention;
+mod event;
+mod latest;
+mod liveness;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::agent::{Activity, Agent, LastMessage, ToolStart, TurnEnd};
+use self::agent::{LastMessage as Said, ToolStart as Start};
+pub use self::attention::{Open, Request, RequestKind};
+pub use self::event::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage, Usage};
+pub use self::latest::Latest;
+use self::latest::raise;
+pub use self::liveness::{Life, Liveness};
+use crate::id::{AgentId, RequestId};
+use crate::limits::{REQUESTS_MAX, SUBAGENTS_MAX};
+use crate::moment::{Source, Stamp, Timestamp};
+
+/// Everything believed about one observed session.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Monitor {
+    main: Agent,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subagents: Vec<Agent>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requests: Vec<Request>,
+    liveness: Liveness,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    about: Option<Box<About>>,
+    evidence: Vec<Evidence>,
+    unrecognised: u32,
+}
+
+/// What is known of the session besides its state.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct About {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<Latest<Arc<str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Latest<Arc<str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_title: Option<Latest<Arc<str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Latest<Arc<str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Latest<Usage>>,
+    /// The to-do item that was ticked off last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<Latest<Option<Arc<str>>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Latest<Arc<str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Latest<Arc<str>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Latest<Arc<str>>>,
+}
+
+impl About {
+    /// Each part by itself: a client tells them one at a time.
+    fn learn(&mut self, stamp: Stamp, place: &Place) {
+        let slots = [
+            (&mut self.cwd, &place.cwd),
+            (&mut self.branch, &place.branch),
+            (&mut self.transcript, &place.transcript),
+        ];
+        for (slot, part) in slots {
+            if let Some(part) = part {
+                Latest::join(slot, stamp, part.clone());
+            }
+        }
+    }
+}
+
+/// The last signal of one source: why the session is believed to be what it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    pub source: Source,
+    pub at: Timestamp,
+    pub event: Arc<str>,
+}
+
+impl Monitor {
+    /// Takes a fact in. Joining is idempotent and does not depend on the order of arrival.
+    pub fn apply(&mut self, event: &AgentEvent) {
+        let stamp = event.stamp();
+        self.note_evidence(event);
+        match &event.fact {
+            Fact::Unrecognised { .. } => self.unrecognised = self.unrecognised.saturating_add(1),
+            Fact::SessionStarted { process } => self.liveness.seen(stamp, process.as_ref()),
+            Fact::SessionEnded { process, .. } => self.liveness.gone(stamp, process.as_ref()),
+            Fact::ProcessSeen { process } => self.liveness.seen(stamp, Some(process)),
+            Fact::ProcessGone { process } => self.liveness.gone(stamp, Some(process)),
+            Fact::ProcessMissing => self.liveness.missing(stamp),
+            Fact::TitleKnown { title, custom } => {
+                let about = self.about.get_or_insert_default();
+                let slot = if *custom { &mut about.custom_title } else { &mut about.title };
+                Latest::join(slot, stamp, title.clone());
+            }
+            Fact::ModeChanged { mode } => {
+                Latest::join(&mut self.about.get_or_insert_default().mode, stamp, mode.clone());
+            }
+            Fact::UsageReported { usage } => {
+                Latest::join(&mut self.about.get_or_insert_default().usage, stamp, usage.clone());
+            }
+            Fact::PlaceKnown { place } => self.about.get_or_insert_default().learn(stamp, place),
+            Fact::TaskCompleted { subject } => {
+                Latest::join(&mut self.about.get_or_insert_default().task, stamp, subject.clone());
+            }
+            Fact::ApprovalRequested { request, stage, ask } => {
+                self.ask(event, request, RequestKind::Permission, *stage, ask);
+            }
+            Fact::QuestionAsked { request, ask } => {
+                self.ask(event, request, RequestKind::Question, Stage::Waiting, ask);
+            }
+            Fact::PlanProposed { request, ask } => {
+                self.ask(event, request, RequestKind::Plan, Stage::Waiting, ask);
+            }
+            Fact::ApprovalResolved { request }
+            | Fact::QuestionAnswered { request }
+            | Fact::PlanResolved { request } => {
+                self.request(event, request).resolve(stamp);
+            }
+            Fact::UserPrompt { .. }
+            | Fact::TurnStarted
+            | Fact::LlmStarted
+            | Fact::LlmRetrying { .. }
+            | Fact::ToolStarted { .. }
+            | Fact::ToolCompleted { .. }
+            | Fact::CompactionStarted
+            | Fact::CompactionEnded
+            | Fact::SubagentStarted { .. }
+            | Fact::SubagentEnded
+            | Fact::TurnCompleted { .. }
+            | Fact::TurnFailed { .. }
+            | Fact::Interrupted => self.apply_to_agent(event),
+        }
+        self.forget_settled();
+    }
+
+    fn apply_to_agent(&mut self, event: &AgentEvent) {
+        let stamp = event.stamp();
+        if let Fact::UserPrompt { text: Some(text) } = &event.fact
+            && event.agent.is_main()
+        {
+            let first = &mut self.about.get_or_insert_default().first_prompt;
+            if first.as_ref().is_none_or(|known| (stamp, text) < (known.stamp, &known.value)) {
+                *first = Some(Latest { stamp, value: text.clone() });
+            }
+        }
+        let agent = self.agent_mut(&event.agent);
+        match &event.fact {
+            Fact::UserPrompt { .. } => raise(&mut agent.work, stamp),
+            Fact::TurnStarted => {
+                raise(&mut agent.work, stamp);
+                raise(&mut agent.turn, stamp);
+            }
+            Fact::LlmStarted => {
+                raise(&mut agent.work, stamp);
+                raise(&mut agent.llm, stamp);
+            }
+            Fact::LlmRetrying { message } => {
+                raise(&mut agent.work, stamp);
+                Latest::join_boxed(&mut agent.retrying, stamp, message.clone());
+            }
+            Fact::ToolStarted { call, tool, about } => {
+                let start = Start { tool: tool.clone(), about: about.clone() };
+                agent.start_tool(stamp, call, start);
+            }
+            Fact::ToolCompleted { call, ok } => agent.end_tool(stamp, call, *ok),
+            Fact::CompactionStarted => raise(&mut agent.compaction_started, stamp),
+            Fact::CompactionEnded => raise(&mut agent.compaction_ended, stamp),
+            Fact::SubagentStarted { kind } => {
+                raise(&mut agent.work, stamp);
+                Latest::join_boxed(&mut agent.subagent, stamp, kind.clone());
+            }
+            Fact::SubagentEnded => raise(&mut agent.ended, stamp),
+            Fact::TurnCompleted { last_message, background, cut_off } => {
+                raise(&mut agent.completed, stamp);
+                if let Some(text) = last_message {
+                    let said = Said { text: text.clone(), cut_off: *cut_off };
+                    Latest::join_boxed(&mut agent.last_message, stamp, said);
+                }
+                if let Some(left) = background {
+                    Latest::join_boxed(&mut agent.background, stamp, *left);
+                }
+            }
+            Fact::TurnFailed { failure } => {
+                Latest::join_boxed(&mut agent.failed, stamp, failure.clone());
+            }
+            Fact::Interrupted => raise(&mut agent.interrupted, stamp),
+            Fact::SessionStarted { .. }
+            | Fact::ApprovalRequested { .. }
+            | Fact::ApprovalResolved { .. }
+            | Fact::QuestionAsked { .. }
+            | Fact::QuestionAnswered { .. }
+            | Fact::PlanProposed { .. }
+            | Fact::PlanResolved { .. }
+            | Fact::TaskCompleted { .. }
+            | Fact::SessionEnded { .. }
+            | Fact::ProcessSeen { .. }
+            | Fact::ProcessGone { .. }
+            | Fact::ProcessMissing
+            | Fact::UsageReported { .. }
+            | Fact::TitleKnown { .. }
+            | Fact::ModeChanged { .. }
+            | Fact::PlaceKnown { .. }
+            | Fact::Unrecognised { .. } => unreachable!("the session's facts are taken above"),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        event: &AgentEvent,
+        id: &RequestId,
+        kind: RequestKind,
+        stage: Stage,
+        ask: &Ask,
+    ) {
+        let stamp = event.stamp();
+        // Whoever asks is in the middle of a turn, even if we came too late to see it begin.
+        raise(&mut self.agent_mut(&event.agent).work, stamp);
+        let request = self.request(event, id);
+        // Its answer may have been heard of first, and from somebody else.
+        request.agent = event.agent.clone();
+        request.ask(stamp, kind, stage, ask);
+    }
+
+    fn request(&mut self, event: &AgentEvent, id: &RequestId) -> &mut Request {
+        let at = match self.requests.binary_search_by(|request| request.id.cmp(id)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.requests.insert(at, Request::new(id.clone(), event.agent.clone()));
+                at
+            }
+        };
+        &mut self.requests[at]
+    }
+
+    fn agent_mut(&mut self, id: &AgentId) -> &mut Agent {
+        if id.is_main() {
+            return &mut self.main;
+        }
+        let at = match self.subagents.binary_search_by(|agent| agent.id.cmp(id)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.subagents.insert(at, Agent::new(id.clone()));
+                at
+            }
+        };
+        &mut self.subagents[at]
+    }
+
+    fn note_evidence(&mut self, event: &AgentEvent) {
+        let new = Evidence { source: event.source, at: event.at, event: event.fact.name().into() };
+        match self.evidence.iter_mut().find(|known| known.source == event.source) {
+            Some(known) if new > *known => *known = new,
+            Some(_) => {}
+            None => {
+                let at = self.evidence.partition_point(|known| known.source < new.source);
+                self.evidence.insert(at, new);
+            }
+        }
+    }
+
+    /// Drops what boundaries have settled. Bounded: the oldest go first when there are too many.
+    fn forget_settled(&mut self) {
+        self.main.forget_settled();
+        self.subagents.iter_mut().for_each(Agent::forget_settled);
+        let (main, subagents) = (&self.main, &self.subagents);
+        self.requests.retain_mut(|request| {
+            let agent = agent_of(main, subagents, &request.agent);
+            request.keep_unsettled(agent.map_or(Stamp::NEVER, Agent::boundary))
+        });
+        while self.requests.len() > REQUESTS_MAX {
+            self.requests.remove(0);
+        }
+        while self.subagents.len() > SUBAGENTS_MAX {
+            let oldest = (0..self.subagents.len())
+                .min_by_key(|at| {
+                    let agent = &self.subagents[*at];
+                    (agent.is_working(), agent.work.max(agent.ended))
+                })
+                .expect("there are more than the maximum");
+            self.subagents.remove(oldest);
+        }
+    }
+}
+
+fn agent_of<'a>(main: &'a Agent, subagents: &'a [Agent], id: &AgentId) -> Option<&'a Agent> {
+    if id.is_main() {
+        return Some(main);
+    }
+    subagents.iter().find(|agent| agent.id == *id)
+}
+
+/// Reading.
+impl Monitor {
+    pub fn main_agent(&self) -> &Agent {
+        &self.main
+    }
+
+    pub fn subagents(&self) -> &[Agent] {
+        &self.subagents
+    }
+
+    /// Subagents that still work, the newest last.
+    pub fn working_subagents(&self) -> Vec<&Agent> {
+        let mut working: Vec<&Agent> =
+            self.subagents.iter().filter(|agent| agent.is_working()).collect();
+        working.sort_by_key(|agent| agent.work);
+        working
+    }
+
+    /// The open requests of all agents, under review or waiting for a person.
+    pub fn open_requests(&self) -> impl Iterator<Item = Open<'_>> {
+        self.requests.iter().filter_map(|request| {
+            request.open(agent_of(&self.main, &self.subagents, &request.agent))
+        })
+    }
+
+    pub fn life(&self) -> Life {
+        let worked = self.subagents.iter().map(|agent| agent.work).max().unwrap_or_default();
+        self.liveness.life(self.main.work.max(worked))
+    }
+
+    /// When the session was last known to exist by a start of its own; `NEVER` if only its work
+    /// or its facts were heard of.
+    pub fn liveness_known(&self) -> Stamp {
+        self.liveness.known()
+    }
+
+    pub fn about(&self) -> Option<&About> {
+        self.about.as_deref()
+    }
+
+    /// Custom title, else the client's, else the first prompt.
+    pub fn title(&self) -> Option<&str> {
+        let about = self.about.as_deref()?;
+        [&about.custom_title, &about.title, &about.first_prompt]
+            .into_iter()
+            .find_map(|title| title.as_ref().map(|title| &*title.value))
+    }
+
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
+    /// When the session was last heard of, by whatever source.
+    pub fn last_signal(&self) -> Timestamp {
+        self.evidence.iter().map(|evidence| evidence.at).max().unwrap_or_default()
+    }
+
+    /// How many signals nobody understood.
+    pub fn unrecognised(&self) -> u32 {
+        self.unrecognised
+    }
+}

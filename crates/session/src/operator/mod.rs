@@ -1,0 +1,11 @@
+//! The operator's view: group, sub-state, label, and why.
+//!
+//! Pure functions of what the machine or the monitor holds, and of the time that comes in.
+
+mod finished_turn;
+mod observed;
+mod state;
+
+pub use self::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
+pub use self::observed::{next_look, resolve};
+pub use self::state::{AgentState, Group, SubState};

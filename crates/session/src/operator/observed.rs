@@ -1,0 +1,285 @@
+//! An observed session, as the operator sees it.
+//!
+//! The order of the questions is the rule: has it ended? does it wait for somebody? is it at work?
+//! how did its turn end? Silence is judged last, and only what silence can tell.
+
+use serde_json::{Map, Value, json};
+
+use super::finished_turn::{Ending, FinishedTurn, judge};
+use super::state::{AgentState, Group, SubState};
+use crate::limits::{FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_WORK_MAX_MS};
+use crate::moment::{Source, Stamp, Timestamp};
+use crate::monitor::{
+    Activity, Agent, Failure, FailureKind, Life, Monitor, Open, RequestKind, Stage, TurnEnd,
+};
+
+/// A verdict before it is dressed for the wire.
+struct Verdict {
+    group: Group,
+    state: SubState,
+    label: String,
+    confidence: f32,
+    since: Stamp,
+    context: Map<String, Value>,
+}
+
+impl Verdict {
+    fn new(group: Group, state: SubState, label: impl Into<String>, since: Stamp) -> Self {
+        Self { group, state, label: label.into(), confidence: 0.99, since, context: Map::new() }
+    }
+
+    fn needs_you(state: SubState, label: impl Into<String>, since: Stamp) -> Self {
+        Self::new(Group::NeedsYou, state, label, since)
+    }
+
+    fn autonomous(state: SubState, label: impl Into<String>, since: Stamp) -> Self {
+        Self::new(Group::Autonomous, state, label, since)
+    }
+
+    fn sure(mut self, confidence: f32) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.context.insert(key.to_owned(), value.into());
+        self
+    }
+
+    fn with_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+}
+
+/// What the operator is told at `now`.
+pub fn resolve(now: Timestamp, monitor: &Monitor) -> AgentState {
+    let verdict = silenced(now, monitor, verdict(now, monitor));
+    AgentState {
+        group: verdict.group,
+        state: verdict.state,
+        label: verdict.label,
+        confidence: verdict.confidence,
+        source: verdict.since.source,
+        context: (!verdict.context.is_empty()).then_some(Value::Object(verdict.context)),
+        since: verdict.since.at,
+        evidence: monitor.evidence().to_vec(),
+    }
+}
+
+/// When `resolve` may answer differently although nothing has happened.
+pub fn next_look(now: Timestamp, monitor: &Monitor) -> Option<Timestamp> {
+    let quiet_since = monitor.last_signal();
+    let failed_tool = monitor.main_agent().stuck_on_failed_tool();
+    [
+        matches!(monitor.life(), Life::Missing { .. })
+            .then(|| quiet_since.plus_ms(MISSING_PROCESS_GRACE_MS)),
+        matches!(monitor.life(), Life::Unobserved)
+            .then(|| quiet_since.plus_ms(UNOBSERVED_WORK_MAX_MS)),
+        failed_tool.map(|failed| failed.at.plus_ms(FAILED_TOOL_GRACE_MS)),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|look| *look > now)
+    .min()
+}
+
+fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
+    if let Life::Ended { at } = monitor.life() {
+        return Verdict::new(Group::Delivered, SubState::SESSION_ENDED, "Session closed", at);
+    }
+    if let Some(request) = most_urgent(monitor) {
+        return asked(monitor, &request);
+    }
+    let main = monitor.main_agent();
+    match main.activity() {
+        Activity::Compacting => Verdict::autonomous(
+            SubState::COMPACTING,
+            "Compacting the conversation",
+            main.compaction_started,
+        ),
+        Activity::Retrying(message) => {
+            Verdict::autonomous(SubState::RETRYING, "Trying the model again", main.work)
+                .with_some("message", message)
+        }
+        Activity::Acting(_) | Activity::Thinking => at_work(now, monitor, main),
+        Activity::Idle(end) => turn_over(monitor, main, &end),
+        Activity::Starting | Activity::Ended => never_prompted(monitor),
+    }
+}
+
+/// The open request that a person must see first.
+fn most_urgent(monitor: &Monitor) -> Option<Open<'_>> {
+    monitor
+        .open_requests()
+        .filter(|request| request.stage == Stage::Waiting)
+        .min_by_key(|request| (std::cmp::Reverse(request.kind), request.since))
+}
+
+fn asked(monitor: &Monitor, request: &Open<'_>) -> Verdict {
+    let (state, label) = match request.kind {
+        RequestKind::Permission => {
+            let tool = request.ask.tool.as_ref().map_or("a tool", |tool| tool.as_str());
+            (SubState::NEEDS_PERMISSION, format!("Needs permission: {tool}"))
+        }
+        RequestKind::Question => (SubState::AWAITING_INPUT, "Asked you a question".to_owned()),
+        RequestKind::Plan => (SubState::AWAITING_APPROVAL, "Plan ready for review".to_owned()),
+    };
+    let waiting = monitor.open_requests().filter(|open| open.stage == Stage::Waiting).count();
+    let verdict = Verdict::needs_you(state, label, request.since)
+        .with("requestId", request.id.as_str())
+        .with_some("tool", request.ask.tool.as_ref().map(|tool| tool.as_str()))
+        .with_some("text", request.ask.text.as_deref())
+        .with_some(
+            "input",
+            request.ask.input.as_deref().map(|text| {
+                serde_json::from_str::<Value>(text).unwrap_or_else(|_| Value::from(text))
+            }),
+        );
+    let verdict = match request.agent.is_main() {
+        true => verdict,
+        false => verdict.with("agent", request.agent.as_str()),
+    };
+    if waiting > 1 { verdict.with("waiting", waiting as u64) } else { verdict }
+}
+
+fn at_work(now: Timestamp, monitor: &Monitor, main: &Agent) -> Verdict {
+    if let Some(failed) = main.stuck_on_failed_tool()
+        && now.ms_since(failed.at) >= FAILED_TOOL_GRACE_MS
+    {
+        return Verdict::needs_you(SubState::ERROR, "Tool failed, needs attention", failed)
+            .sure(0.95)
+            .with("kind", "tool_failed");
+    }
+    if let Some(newest) = monitor.working_subagents().last() {
+        return delegating(newest);
+    }
+    match main.open_tool() {
+        Some(open) => {
+            let label = format!("Running {}", open.value.tool);
+            Verdict::autonomous(SubState::ACTING, label, open.stamp)
+                .sure(trust(open.stamp.source, 0.9))
+                .with("tool", open.value.tool.as_str())
+                .with_some("about", open.value.about.as_deref())
+        }
+        None => Verdict::autonomous(SubState::THINKING, "Generating response...", main.work)
+            .sure(trust(main.work.source, 0.9)),
+    }
+}
+
+fn delegating(agent: &Agent) -> Verdict {
+    let kind = agent.subagent.as_ref().and_then(|known| known.value.as_deref());
+    let label = format!("Running {} subagent", kind.unwrap_or("a"));
+    Verdict::autonomous(SubState::DELEGATING, label, agent.work)
+        .with("agent", agent.id.as_str())
+        .with_some("agentType", kind)
+}
+
+/// The turn is over: what does the operator do with that?
+fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
+    let since = main.closed();
+    match end {
+        TurnEnd::Failed(failure) => failed(failure, since),
+        TurnEnd::Interrupted => Verdict::needs_you(SubState::INTERRUPTED, "Interrupted", since),
+        TurnEnd::Completed { last_message, background } => {
+            if let Some(newest) = monitor.working_subagents().last() {
+                return delegating(newest);
+            }
+            if *background > 0 {
+                let label = "Background work goes on";
+                return Verdict::autonomous(SubState::DELEGATING, label, since)
+                    .with("background", *background);
+            }
+            if last_message.is_none() && main.stuck_on_failed_tool().is_some() {
+                let label = "Stopped at a failed tool";
+                return Verdict::needs_you(SubState::ERROR, label, since)
+                    .sure(0.8)
+                    .with("kind", "tool_failed");
+            }
+            let turn = FinishedTurn {
+                last_message: last_message.map(|said| &*said.text),
+                cut_off: last_message.is_some_and(|said| said.cut_off),
+            };
+            finished(&turn, since)
+        }
+    }
+}
+
+/// Rule 10, for driven sessions as well.
+pub(super) fn finished_state(turn: &FinishedTurn<'_>) -> (Group, SubState, &'static str, f32) {
+    let judgement = judge(turn);
+    let (group, state, label) = match judgement.ending {
+        Ending::Asks => (Group::NeedsYou, SubState::AWAITING_INPUT, "Asked you a question"),
+        Ending::MidWork => (Group::NeedsYou, SubState::IDLE, "Waiting for your next prompt"),
+        Ending::Delivered => (Group::Delivered, SubState::TASK_COMPLETE, "Finished"),
+    };
+    (group, state, label, judgement.confidence)
+}
+
+fn finished(turn: &FinishedTurn<'_>, since: Stamp) -> Verdict {
+    let (group, state, label, confidence) = finished_state(turn);
+    Verdict::new(group, state, label, since).sure(confidence).with("sign", judge(turn).sign.name())
+}
+
+fn failed(failure: &Failure, since: Stamp) -> Verdict {
+    let (state, label) = failure_state(failure.kind);
+    Verdict::needs_you(state, label, since)
+        .sure(0.95)
+        .with("kind", json!(failure.kind))
+        .with_some("message", failure.message.as_deref())
+        .with_some("resetsAt", failure.resets_at.map(|at| at.0))
+}
+
+pub(super) fn failure_state(kind: FailureKind) -> (SubState, &'static str) {
+    match kind {
+        FailureKind::UsageLimit => (SubState::USAGE_LIMIT, "Usage limit reached"),
+        FailureKind::Auth => (SubState::AUTH_ERROR, "Sign-in needed"),
+        FailureKind::Server => (SubState::SERVER_ERROR, "The model's service failed"),
+        FailureKind::Other => (SubState::ERROR, "Stopped by an error"),
+    }
+}
+
+/// It exists; nobody has asked it for anything, or nothing of that has reached us.
+fn never_prompted(monitor: &Monitor) -> Verdict {
+    if let Some(newest) = monitor.working_subagents().last() {
+        return delegating(newest);
+    }
+    let known = monitor.liveness_known();
+    if known.happened() {
+        return Verdict::needs_you(SubState::IDLE, "Waiting for your first prompt", known)
+            .sure(0.8);
+    }
+    let nothing = Stamp { at: monitor.last_signal(), ..Stamp::NEVER };
+    Verdict::autonomous(SubState::UNKNOWN, "Connecting...", nothing).sure(0.0)
+}
+
+/// What silence can tell (rule 4). Work that nobody can observe becomes unknown; what waits for a
+/// person, and what was delivered, stays: a permission can wait for an hour.
+fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
+    let silence_ms = now.ms_since(monitor.last_signal());
+    match monitor.life() {
+        Life::Missing { at } if silence_ms >= MISSING_PROCESS_GRACE_MS => {
+            let label = "Session ended";
+            Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, at).sure(0.9)
+        }
+        Life::Unobserved
+            if silence_ms >= UNOBSERVED_WORK_MAX_MS && verdict.group == Group::Autonomous =>
+        {
+            let since = Stamp { source: Source::Fallback, ..verdict.since };
+            Verdict::autonomous(SubState::UNKNOWN, "Not heard of for a while", since).sure(0.3)
+        }
+        Life::Missing { .. } | Life::Unobserved | Life::Alive | Life::Ended { .. } => verdict,
+    }
+}
+
+/// Transcripts tell of work late, and telemetry in batches.
+fn trust(source: Source, told_directly: f32) -> f32 {
+    match source {
+        Source::Hook | Source::Registry | Source::Driver => told_directly,
+        Source::Transcript => 0.7,
+        Source::Otel | Source::Process => 0.6,
+        Source::Fallback => 0.3,
+    }
+}

@@ -1,0 +1,3 @@
+//! Other shapes of the same truth.
+
+pub mod monitor;

@@ -1,0 +1,58 @@
+//! The monitor view: an observed session in the words of the seed's agent monitor.
+//!
+//! `initialized`, `idle`, `active` with what it is active at, `exited`; and permission split into
+//! being reviewed and waiting for a person.
+
+use serde::{Deserialize, Serialize};
+
+use crate::monitor::{Activity, Life, Monitor, RequestKind, Stage};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "state", content = "subState", rename_all = "snake_case")]
+pub enum MonitorView {
+    /// Nothing but its existence is known.
+    Initialized,
+    Idle,
+    Active(Active),
+    Exited,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Active {
+    Thinking,
+    ToolUse,
+    /// A rule or another hook may still decide.
+    PermissionUnderReview,
+    WaitingForPermission,
+    Compacting,
+}
+
+/// The view of a session. A question or a plan that is open is a tool in use: the seed's monitor
+/// has no word for it.
+pub fn view(monitor: &Monitor) -> MonitorView {
+    if matches!(monitor.life(), Life::Ended { .. }) {
+        return MonitorView::Exited;
+    }
+    let permission = monitor
+        .open_requests()
+        .filter(|request| request.kind == RequestKind::Permission)
+        .map(|request| request.stage)
+        .max();
+    match permission {
+        Some(Stage::Waiting) => return MonitorView::Active(Active::WaitingForPermission),
+        Some(Stage::UnderReview) => return MonitorView::Active(Active::PermissionUnderReview),
+        None => {}
+    }
+    if monitor.open_requests().next().is_some() {
+        return MonitorView::Active(Active::ToolUse);
+    }
+    match monitor.main_agent().activity() {
+        Activity::Starting if monitor.liveness_known().happened() => MonitorView::Idle,
+        Activity::Starting | Activity::Ended => MonitorView::Initialized,
+        Activity::Thinking | Activity::Retrying(_) => MonitorView::Active(Active::Thinking),
+        Activity::Acting(_) => MonitorView::Active(Active::ToolUse),
+        Activity::Compacting => MonitorView::Active(Active::Compacting),
+        Activity::Idle(_) => MonitorView::Idle,
+    }
+}
