@@ -2,10 +2,12 @@
 //!
 //! Pure functions of what the machine or the monitor holds, and of the time that comes in.
 
+mod driven;
 mod finished_turn;
 mod observed;
 mod state;
 
+pub use self::driven::resolve as resolve_driven;
 pub use self::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
 pub use self::observed::{next_look, resolve};
 pub use self::state::{AgentState, Group, SubState};
