@@ -1,1 +1,553 @@
+//! The faults that a machine of this kind was seen to have, and what ours does instead; then the
+//! decisions one by one, with their numbers.
 
+use qd_session::id::{CallId, RunId, SessionId, TurnId};
+use qd_session::limits::{LLM_SILENCE_MAX_MS, STOP_GRACE_MS};
+use qd_session::machine::{
+    Action, After, AgentError, CallOutput, Change, ErrorCode, Event, FailurePolicy, HarnessTrouble,
+    HookConfig, Kind, Machine, Output, PauseCause, Process, Reason, RetryTarget, RunStatus, Setup,
+    State, Stimulus, StopPhase, Timer, ToolFilter, ToolOrder, ToolOutcome, Tools, TroubleKind,
+    Verdict,
+};
+use qd_session::moment::Timestamp;
+use qd_session::seed::Seed;
+
+use super::world::{call, judged};
+
+/// A machine with a clock and fresh ids, and what came of the last event.
+struct Bench {
+    machine: Machine,
+    ticks: u64,
+    last: Vec<Output>,
+}
+
+impl Bench {
+    fn new(hooks: Vec<HookConfig>) -> Self {
+        Self::with(Setup { tools: Tools::Ours, process: Process::WholeSession, hooks })
+    }
+
+    fn with(setup: Setup) -> Self {
+        let machine = Machine::new(SessionId::from("sess_1"), setup);
+        let mut bench = Self { machine, ticks: 0, last: Vec::new() };
+        bench.send(Event::Spawned);
+        bench.send(Event::HarnessReady);
+        bench
+    }
+
+    fn send(&mut self, event: Event) -> &mut Self {
+        self.ticks += 1;
+        self.last = self.machine.handle(&Stimulus {
+            session: SessionId::from("sess_1"),
+            at: Timestamp(self.ticks * 1_000),
+            seed: Seed(self.ticks),
+            event,
+        });
+        self
+    }
+
+    fn prompt(&mut self) -> &mut Self {
+        self.send(Event::UserInput { text: "go".into() })
+    }
+
+    /// The model answers with these calls, all allowed.
+    fn calls(&mut self, calls: &[(&str, bool)]) -> &mut Self {
+        let judged = calls.iter().map(|(id, mutating)| judged(call(id, *mutating), Verdict::Allow));
+        self.answered(judged.collect())
+    }
+
+    fn answered(&mut self, calls: Vec<qd_session::machine::Judged>) -> &mut Self {
+        let turn = self.turn();
+        self.send(Event::StreamCompleted { turn: turn.clone(), text: None, cut_off: false });
+        self.send(Event::ResponseParsed { turn, calls })
+    }
+
+    fn stream_failed(&mut self, trouble: TroubleKind, retry_after_ms: Option<u64>) -> &mut Self {
+        let turn = self.turn();
+        let trouble = HarnessTrouble { trouble, message: "overloaded".into(), retry_after_ms };
+        self.send(Event::StreamFailed { turn, trouble })
+    }
+
+    fn finish(&mut self, id: &str, outcome: ToolOutcome) -> &mut Self {
+        let run = self.run(id);
+        self.send(Event::ToolFinished { run, outcome })
+    }
+
+    fn hook(&mut self, error: Option<&str>) -> &mut Self {
+        let State::PostToolsHook { hooks, .. } = self.machine.state() else { panic!("no hook") };
+        let run = hooks.run.clone();
+        self.send(Event::HookFinished { run, error: error.map(Into::into) })
+    }
+
+    fn turn(&self) -> TurnId {
+        self.machine.state().turn().expect("a turn is being worked on").id.clone()
+    }
+
+    fn run(&self, id: &str) -> RunId {
+        let batch = super::world::batch_of(self.machine.state()).expect("a batch");
+        let run = batch.runs().iter().find(|run| run.call.call_id == CallId::from(id));
+        run.and_then(|run| run.id.clone()).expect("a run of that call")
+    }
+
+    fn fire_retry(&mut self) -> &mut Self {
+        let timer = self.started_timer().0;
+        self.send(Event::TimerFired { timer })
+    }
+
+    fn started_timer(&self) -> (Timer, u64) {
+        let started = self.actions().into_iter().find_map(|action| match action {
+            Action::StartTimer { timer, after_ms } => Some((timer, after_ms)),
+            _ => None,
+        });
+        started.expect("a timer was started")
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let actions = self.last.iter().filter_map(|output| match output {
+            Output::Do(action) => Some(action.clone()),
+            Output::Show(_) => None,
+        });
+        actions.collect()
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let changes = self.last.iter().filter_map(|output| match output {
+            Output::Show(shown) => Some(shown.change.clone()),
+            Output::Do(_) => None,
+        });
+        changes.collect()
+    }
+
+    fn error(&self) -> AgentError {
+        let error = self.changes().into_iter().find_map(|change| match change {
+            Change::SessionError(error) => Some(error),
+            _ => None,
+        });
+        error.expect("an error was shown")
+    }
+
+    fn reason(&self) -> Reason {
+        let reason = self.changes().into_iter().find_map(|change| match change {
+            Change::StateChanged(change) => Some(change.reason),
+            _ => None,
+        });
+        reason.expect("the state changed")
+    }
+
+    fn outputs(&self) -> Vec<CallOutput> {
+        let sent = self.actions().into_iter().find_map(|action| match action {
+            Action::SendToHarness { outputs, .. } => Some(outputs),
+            _ => None,
+        });
+        sent.expect("the model was asked")
+    }
+
+    fn orders(&self) -> Vec<ToolOrder> {
+        let orders = self.actions().into_iter().find_map(|action| match action {
+            Action::ExecuteTools { tools } => Some(tools),
+            _ => None,
+        });
+        orders.expect("tools were ordered")
+    }
+
+    #[track_caller]
+    fn is(&self, kind: Kind) -> &Self {
+        assert_eq!(self.machine.state().kind(), kind, "{:?}", self.machine.state());
+        self
+    }
+}
+
+fn ok() -> ToolOutcome {
+    ToolOutcome::Succeeded { output: "ok".into(), is_error: false }
+}
+
+fn lost() -> ToolOutcome {
+    ToolOutcome::Failed { error: "lost".into() }
+}
+
+fn output(id: &str, content: &str, is_error: bool) -> CallOutput {
+    CallOutput { call_id: CallId::from(id), content: content.into(), is_error }
+}
+
+fn hook(name: &str, failure_policy: FailurePolicy) -> HookConfig {
+    HookConfig {
+        name: name.into(),
+        command: vec!["true".into()],
+        timeout_ms: 1_000,
+        failure_policy,
+        tool_filter: ToolFilter::AnyMutating,
+    }
+}
+
+// The nine faults.
+
+#[test]
+fn fault_1_no_hooks_configured_does_not_get_stuck() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", true)]).finish("a", ok());
+    bench.is(Kind::CallingLlm);
+    assert_eq!(bench.reason(), Reason::HooksSkipped);
+}
+
+#[test]
+fn fault_2_one_failed_tool_does_not_strand_its_siblings() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", false), ("b", false)]);
+    bench.finish("a", lost()).is(Kind::ExecutingTools);
+    let shown = bench.changes();
+    assert!(
+        matches!(&shown[..], [Change::ToolLifecycle(run)] if run.status == RunStatus::Failed),
+        "a failed run is shown at once: {shown:?}"
+    );
+    bench.finish("b", ok()).is(Kind::Error);
+    bench.fire_retry().is(Kind::ExecutingTools);
+    assert_eq!(bench.orders().len(), 1, "only what failed runs again");
+    bench.finish("a", ok()).is(Kind::CallingLlm);
+    assert_eq!(bench.outputs(), [output("a", "ok", false), output("b", "ok", false)]);
+}
+
+#[test]
+fn fault_3_a_read_only_batch_after_a_mutating_one_runs_no_hooks() {
+    let mut bench = Bench::new(vec![hook("commit", FailurePolicy::FailSession)]);
+    bench.prompt().calls(&[("a", true)]).finish("a", ok()).is(Kind::PostToolsHook);
+    bench.hook(None).is(Kind::CallingLlm);
+    bench.calls(&[("b", false)]).finish("b", ok()).is(Kind::CallingLlm);
+    assert_eq!(bench.reason(), Reason::ToolsCompleted);
+}
+
+#[test]
+fn fault_4_an_exit_while_the_response_is_processed_is_legal() {
+    let mut bench = Bench::new(vec![]);
+    let turn = bench.prompt().turn();
+    bench.send(Event::StreamCompleted { turn, text: None, cut_off: false });
+    bench.is(Kind::ProcessingResponse);
+    bench.send(Event::HarnessExited { code: Some(1) }).is(Kind::Error);
+    assert_eq!(bench.error().code, ErrorCode::HarnessFailed);
+    bench.send(Event::RetryRequested { target: RetryTarget::Harness }).is(Kind::Starting);
+}
+
+#[test]
+fn fault_5_ids_and_time_come_in_with_the_event() {
+    let run = || {
+        let mut bench = Bench::new(vec![]);
+        bench.prompt().calls(&[("a", true)]);
+        bench.last
+    };
+    assert_eq!(run(), run());
+    let mut bench = Bench::new(vec![]);
+    let [Output::Show(shown), ..] = &bench.prompt().last[..] else { panic!("a change first") };
+    assert_eq!(shown.timestamp_ms, Timestamp(3_000));
+    assert_eq!(shown.event_id, Seed(3).change(0));
+    assert_eq!(shown.session_id, SessionId::from("sess_1"));
+    assert_eq!(bench.turn(), Seed(3).turn());
+}
+
+#[test]
+fn fault_6_events_of_another_session_are_refused() {
+    let mut bench = Bench::new(vec![]);
+    let before = bench.machine.clone();
+    let foreign = Stimulus {
+        session: SessionId::from("sess_2"),
+        at: Timestamp(9),
+        seed: Seed(9),
+        event: Event::StopRequested,
+    };
+    bench.last = bench.machine.handle(&foreign);
+    assert_eq!(bench.error().code, ErrorCode::SessionNotFound);
+    assert_eq!(bench.machine, before);
+}
+
+#[test]
+fn fault_7_retries_end_and_repeat_the_same_call() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", false)]).finish("a", lost()).is(Kind::Error);
+    let first = bench.started_timer();
+    assert_eq!(first.1, 500);
+    bench.fire_retry();
+    let order = bench.orders().remove(0);
+    assert_eq!((order.call, order.attempt), (call("a", false), 2));
+    bench.finish("a", lost()).is(Kind::Ready);
+    assert_eq!(bench.reason(), Reason::RetriesExhausted);
+    // The batch is kept for an explicit retry, which begins a new series …
+    let run = bench.run("a");
+    bench.send(Event::RetryRequested { target: RetryTarget::Tool { run } });
+    assert_eq!(bench.is(Kind::ExecutingTools).orders()[0].attempt, 1);
+    bench.finish("a", lost()).is(Kind::Error).started_timer();
+    // … and the next input drops it, with an output for its call.
+    bench.prompt().is(Kind::CallingLlm);
+    assert_eq!(bench.outputs(), [output("a", "failed: lost", true)]);
+}
+
+#[test]
+fn fault_8_a_late_completion_of_an_old_turn_is_ignored_and_counted() {
+    let mut bench = Bench::new(vec![]);
+    let old = bench.prompt().turn();
+    bench.calls(&[("a", false)]).finish("a", ok()).is(Kind::CallingLlm);
+    assert_ne!(bench.turn(), old);
+    bench.send(Event::StreamCompleted { turn: old, text: None, cut_off: false });
+    bench.is(Kind::CallingLlm);
+    assert_eq!((bench.machine.stale(), bench.machine.refused()), (1, 0));
+    assert!(bench.last.is_empty());
+}
+
+#[test]
+fn fault_9_a_second_stop_is_a_no_op_and_stopping_times_out() {
+    let mut bench = Bench::new(vec![]);
+    bench.send(Event::StopRequested).is(Kind::Stopping);
+    assert_eq!(bench.started_timer(), (Timer::Stop { phase: StopPhase::Asked }, STOP_GRACE_MS));
+    bench.send(Event::StopRequested).is(Kind::Stopping);
+    assert!(bench.last.is_empty(), "stopped twice: {:?}", bench.last);
+    bench.send(Event::TimerFired { timer: Timer::Stop { phase: StopPhase::Asked } });
+    assert_eq!(bench.is(Kind::Stopping).actions()[0], Action::KillHarness);
+    bench.send(Event::HarnessExited { code: None }).is(Kind::Stopped);
+    bench.send(Event::StopRequested);
+    assert_eq!(bench.error().code, ErrorCode::StateTransitionInvalid);
+    assert_eq!(bench.machine.refused(), 1);
+}
+
+// The decisions.
+
+#[test]
+fn d2_a_harness_that_is_one_process_a_turn_is_probed_and_ends_its_turn_by_exiting() {
+    let setup = Setup { tools: Tools::Theirs, process: Process::OneTurn, hooks: vec![] };
+    let machine = Machine::new(SessionId::from("sess_1"), setup);
+    let mut bench = Bench { machine, ticks: 0, last: vec![] };
+    bench.send(Event::Spawned).send(Event::HarnessExited { code: Some(0) }).is(Kind::Ready);
+    bench.prompt().send(Event::HarnessExited { code: Some(0) }).is(Kind::Ready);
+    bench.prompt().send(Event::HarnessExited { code: Some(2) }).is(Kind::Error);
+}
+
+#[test]
+fn d4_nothing_runs_before_all_are_decided_and_a_rejection_is_an_output() {
+    let mut bench = Bench::new(vec![]);
+    let calls = vec![
+        judged(call("a", true), Verdict::Ask),
+        judged(call("b", true), Verdict::Ask),
+        judged(call("c", true), Verdict::Allow),
+        judged(call("d", true), Verdict::Deny("no rm".into())),
+    ];
+    bench.prompt().answered(calls).is(Kind::AwaitingApproval);
+    let decide = |id: &str, approved, message: Option<&str>| Event::ApprovalDecided {
+        call: CallId::from(id),
+        approved,
+        message: message.map(Into::into),
+    };
+    bench.send(decide("a", false, Some("not there"))).is(Kind::AwaitingApproval);
+    assert!(bench.last.is_empty());
+    bench.send(decide("a", true, None));
+    assert_eq!(bench.error().code, ErrorCode::StateTransitionInvalid, "decided already");
+    bench.send(decide("b", true, None)).is(Kind::ExecutingTools);
+    let ordered: Vec<_> = bench.orders().into_iter().map(|order| order.call.call_id).collect();
+    assert_eq!(ordered, [CallId::from("b"), CallId::from("c")]);
+    bench.finish("c", ok()).finish("b", ok()).is(Kind::CallingLlm);
+    assert_eq!(
+        bench.outputs(),
+        [
+            output("a", "rejected by the operator: not there", true),
+            output("b", "ok", false),
+            output("c", "ok", false),
+            output("d", "rejected by policy: no rm", true),
+        ]
+    );
+}
+
+#[test]
+fn d4_yolo_releases_what_waits_and_deny_rules_still_hold() {
+    let mut bench = Bench::new(vec![]);
+    let calls = vec![
+        judged(call("a", true), Verdict::Ask),
+        judged(call("d", true), Verdict::Deny("no rm".into())),
+    ];
+    bench.prompt().answered(calls);
+    bench.send(Event::YoloSwitched { on: false }).is(Kind::AwaitingApproval);
+    bench.send(Event::YoloSwitched { on: true }).is(Kind::ExecutingTools);
+    let ordered: Vec<_> = bench.orders().into_iter().map(|order| order.call.call_id).collect();
+    assert_eq!(ordered, [CallId::from("a")]);
+}
+
+#[test]
+fn d4_a_question_is_asked_after_the_rest_of_its_batch_and_its_answer_is_its_output() {
+    let mut bench = Bench::new(vec![hook("commit", FailurePolicy::FailSession)]);
+    let calls = vec![
+        judged(call("ask", false), Verdict::Question),
+        judged(call("a", true), Verdict::Allow),
+    ];
+    bench.prompt().answered(calls).is(Kind::ExecutingTools);
+    bench.finish("a", ok()).is(Kind::AwaitingInput);
+    let asked = bench.actions();
+    assert!(
+        matches!(&asked[..], [Action::RequestInput { call }] if call.call_id.as_str() == "ask")
+    );
+    bench.send(Event::InputGiven { call: CallId::from("ask"), text: "42".into() });
+    bench.is(Kind::PostToolsHook).machine.state();
+    bench.hook(None).is(Kind::CallingLlm);
+    assert_eq!(bench.outputs(), [output("ask", "42", false), output("a", "ok", false)]);
+}
+
+#[test]
+fn d6_a_command_that_failed_is_a_result() {
+    let mut bench = Bench::new(vec![]);
+    let exit_3 = ToolOutcome::Succeeded { output: "exit 3".into(), is_error: true };
+    bench.prompt().calls(&[("a", true)]).finish("a", exit_3).is(Kind::CallingLlm);
+    assert_eq!(bench.outputs(), [output("a", "exit 3", true)]);
+}
+
+#[test]
+fn d7_a_failed_mutating_tool_waits_for_the_operator() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", true), ("b", false)]);
+    bench.finish("b", lost()).finish("a", lost()).is(Kind::Error);
+    assert!(bench.actions().is_empty(), "no timer: {:?}", bench.actions());
+    let run = bench.run("b");
+    bench.send(Event::RetryRequested { target: RetryTarget::Tool { run } });
+    assert_eq!(bench.is(Kind::ExecutingTools).orders().len(), 2, "all failed runs of the batch");
+}
+
+#[test]
+fn d9_the_model_is_asked_three_times_and_each_try_has_its_own_stream() {
+    let mut bench = Bench::new(vec![]);
+    let mut turns = vec![bench.prompt().turn()];
+    for delay_ms in [250, 1_000] {
+        bench.stream_failed(TroubleKind::Passing, None).is(Kind::Error);
+        assert_eq!(bench.started_timer().1, delay_ms);
+        bench.fire_retry().is(Kind::CallingLlm);
+        assert_eq!(bench.outputs(), [], "the conversation has it already");
+        turns.push(bench.turn());
+    }
+    turns.dedup();
+    assert_eq!(turns.len(), 3);
+    bench.stream_failed(TroubleKind::Passing, None).is(Kind::Ready);
+    assert_eq!(bench.reason(), Reason::RetriesExhausted);
+    let State::Ready(ready) = bench.machine.state() else { panic!("ready") };
+    assert!(matches!(&ready.after, After::Failed { error, .. } if error.message.contains("over")));
+    bench.send(Event::RetryRequested { target: RetryTarget::Llm }).is(Kind::CallingLlm);
+}
+
+#[test]
+fn d9_a_retry_after_replaces_the_delay_and_a_long_one_is_a_usage_limit() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().stream_failed(TroubleKind::Passing, Some(60_000)).is(Kind::Error);
+    assert_eq!(bench.started_timer().1, 60_000);
+    bench.fire_retry().stream_failed(TroubleKind::Passing, Some(60_001)).is(Kind::Ready);
+    let error = bench.error();
+    assert_eq!(error.code, ErrorCode::UsageLimit);
+    assert_eq!(error.resets_at, Some(Timestamp(bench.ticks * 1_000 + 60_001)));
+    bench.prompt().stream_failed(TroubleKind::Auth, None).is(Kind::Ready);
+    assert_eq!((bench.error().code, bench.error().resets_at), (ErrorCode::AuthFailed, None));
+}
+
+#[test]
+fn d9_a_hook_follows_its_policy() {
+    let retry = FailurePolicy::Retry { max_attempts: 2, delay_ms: 700 };
+    let mut bench = Bench::new(vec![hook("warn", FailurePolicy::WarnContinue), hook("re", retry)]);
+    bench.prompt().calls(&[("a", true)]).finish("a", ok());
+    bench.hook(Some("no")).is(Kind::PostToolsHook);
+    assert!(!bench.error().retryable, "a warning");
+    bench.hook(Some("no")).is(Kind::Error);
+    assert!(bench.error().retryable);
+    assert_eq!(bench.started_timer().1, 700);
+    bench.fire_retry().is(Kind::PostToolsHook);
+    bench.hook(Some("no")).is(Kind::Error);
+    assert!(bench.actions().is_empty(), "it stays in Error");
+    let State::Error { way_on: qd_session::machine::WayOn::Hook { hooks, .. }, .. } =
+        bench.machine.state()
+    else {
+        panic!("a failed hook")
+    };
+    let run = hooks.run.clone();
+    bench.send(Event::RetryRequested { target: RetryTarget::Hook { run } });
+    bench.is(Kind::PostToolsHook);
+    bench.hook(None).is(Kind::CallingLlm);
+}
+
+#[test]
+fn d11_silence_is_counted_from_the_last_byte_and_ends_the_request() {
+    let mut bench = Bench::new(vec![]);
+    let turn = bench.prompt().turn();
+    let silence = Timer::LlmSilence { turn: turn.clone() };
+    bench.send(Event::StreamDelta { turn });
+    assert_eq!(bench.started_timer(), (silence.clone(), LLM_SILENCE_MAX_MS));
+    bench.send(Event::TimerFired { timer: silence.clone() }).is(Kind::Error);
+    assert_eq!(bench.reason(), Reason::TimedOut);
+    bench.send(Event::TimerFired { timer: silence }).is(Kind::Error);
+    assert_eq!(bench.machine.stale(), 1, "a stale timer");
+}
+
+#[test]
+fn d12_a_pause_is_taken_at_the_next_boundary_and_goes_on_where_it_was() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().send(Event::PauseRequested { cause: PauseCause::Operator });
+    bench.is(Kind::CallingLlm).machine.state();
+    bench.calls(&[("a", false)]).is(Kind::Paused);
+    bench.send(Event::ResumeRequested).is(Kind::ExecutingTools);
+    bench.send(Event::PauseRequested { cause: PauseCause::Budget });
+    bench.finish("a", ok()).is(Kind::Paused);
+    bench.send(Event::ResumeRequested).is(Kind::CallingLlm);
+    assert_eq!(bench.outputs(), [output("a", "ok", false)]);
+}
+
+#[test]
+fn d14_states_follow_the_reports_of_an_agent_with_its_own_tools() {
+    let setup = Setup { tools: Tools::Theirs, process: Process::WholeSession, hooks: vec![] };
+    let mut bench = Bench::with(setup);
+    let turn = bench.prompt().turn();
+    bench.send(Event::ToolReported { turn: turn.clone(), call: call("a", true) });
+    bench.is(Kind::ExecutingTools).machine.state();
+    bench.send(Event::ApprovalAsked { turn: turn.clone(), call: call("b", true) });
+    bench.is(Kind::AwaitingApproval).machine.state();
+    let decision = Event::ApprovalDecided { call: "b".into(), approved: true, message: None };
+    bench.send(decision).is(Kind::ExecutingTools);
+    assert!(matches!(&bench.actions()[..], [Action::AnswerHarness { .. }]));
+    for id in ["a", "b"] {
+        let call = CallId::from(id);
+        bench.send(Event::ToolEnded { turn: turn.clone(), call, is_error: false });
+    }
+    bench.is(Kind::CallingLlm).machine.state();
+    bench.send(Event::StreamCompleted { turn, text: Some("Done.".into()), cut_off: false });
+    bench.is(Kind::Ready);
+}
+
+#[test]
+fn d15_what_a_crash_cut_off_is_never_run_again_and_has_an_output() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", true), ("b", true), ("c", true)]);
+    let run = bench.run("a");
+    bench.send(Event::ToolStarted { run });
+    bench.finish("c", ok());
+    bench.send(Event::Restarted).is(Kind::Ready);
+    assert!(bench.actions().is_empty());
+    assert_eq!(bench.error().code, ErrorCode::Interrupted);
+    bench.prompt();
+    assert_eq!(
+        bench.outputs(),
+        [
+            output("a", "interrupted, outcome unknown", true),
+            output("b", "canceled", true),
+            output("c", "ok", false),
+        ]
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_turn_and_keeps_the_session() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", true), ("b", false)]).finish("b", ok());
+    bench.send(Event::InterruptRequested).is(Kind::Ready);
+    let run = bench.run("a");
+    assert_eq!(bench.actions(), [Action::CancelTool { run: run.clone() }]);
+    bench.send(Event::ToolFinished { run, outcome: ok() });
+    assert_eq!(bench.machine.stale(), 1, "it came too late");
+    bench.prompt();
+    assert_eq!(bench.outputs(), [output("a", "canceled", true), output("b", "ok", false)]);
+}
+
+#[test]
+fn an_agent_that_does_not_answer_an_interrupt_is_stopped() {
+    let setup = Setup { tools: Tools::Theirs, process: Process::WholeSession, hooks: vec![] };
+    let mut bench = Bench::with(setup);
+    let turn = bench.prompt().turn();
+    bench.send(Event::InterruptRequested).is(Kind::CallingLlm);
+    let (timer, after_ms) = bench.started_timer();
+    assert_eq!((timer.clone(), after_ms), (Timer::Interrupt { turn }, STOP_GRACE_MS));
+    bench.send(Event::TimerFired { timer }).is(Kind::Stopping);
+    assert_eq!(bench.reason(), Reason::TimedOut);
+}
