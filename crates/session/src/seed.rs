@@ -85,6 +85,6 @@ mod tests {
 
     #[test]
     fn the_same_seed_spells_the_same_id() {
-        assert_eq!(Seed(9).turn().as_str(), "turn_SPELLED");
+        assert_eq!(Seed(9).turn().as_str(), "turn_c291cae6-db5f-87c2-b880-339880ce6c9c");
     }
 }

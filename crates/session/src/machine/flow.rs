@@ -130,10 +130,8 @@ pub(super) fn after_batch(
     match wanted {
         Some(hooks) => run_hook(draft, reason, turn, batch, hooks),
         None => {
-            let reason = match reason {
-                Reason::ToolsCompleted if batch.has_mutated() => Reason::HooksSkipped,
-                other => other,
-            };
+            let skipped = reason == Reason::ToolsCompleted && batch.has_mutated();
+            let reason = if skipped { Reason::HooksSkipped } else { reason };
             call_llm(draft, reason, None, Some(&batch), None)
         }
     }

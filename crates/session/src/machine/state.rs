@@ -1,7 +1,5 @@
 //! The states of a driven session. Each carries only what is valid in it.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
@@ -10,6 +8,7 @@ use super::event::PauseCause;
 use super::hooks::HookPass;
 use super::timer::StopPhase;
 use crate::id::TurnId;
+use crate::operator::{FinishedTurn, Sign, judge};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all_fields = "camelCase")]
@@ -80,14 +79,21 @@ pub struct Turn {
     pub interrupting: bool,
 }
 
-/// The end of an answer, frozen.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The end of an answer: judged once, when it was frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Said {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cut_off: bool,
+    pub sign: Sign,
+}
+
+impl Said {
+    pub(super) fn frozen(text: Option<&str>, cut_off: bool) -> Self {
+        Self { sign: judge(&FinishedTurn { last_message: text, cut_off }).sign }
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self { sign: Sign::NoText }
+    }
 }
 
 /// Waiting for the operator's next word.

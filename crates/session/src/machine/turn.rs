@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::action::{Action, HarnessAnswer};
-use super::batch::{Batch, Fate, ToolCall};
+use super::batch::{Batch, Fate, Run, ToolCall};
 use super::change::{
     AgentError, Change, ErrorCode, ErrorSource, HarnessTrouble, Reason, TroubleKind,
 };
@@ -17,20 +17,19 @@ use super::timer::Timer;
 use super::waiting::harness_exited;
 use crate::id::CallId;
 use crate::limits::STOP_GRACE_MS;
-use crate::moment::Timestamp;
 
 pub(super) fn calling_llm(draft: Draft<'_>, state: &State, turn: &Turn, event: &Event) -> Answer {
     match event {
         Event::StreamDelta { .. } => draft.act(flow::silence_timer(turn)).stay(state.clone()),
         Event::StreamCompleted { text, cut_off, .. } => {
-            let said = Said { text: text.clone(), cut_off: *cut_off };
+            let said = Said::frozen(text.as_deref(), *cut_off);
             stream_completed(draft, turn, said)
         }
         Event::StreamFailed { trouble, .. } => {
             let draft = flow::close_stream(draft, turn);
             match turn.interrupting {
                 // However it ended: the operator wanted it to.
-                true => turn_over(draft, turn, Said::default()),
+                true => turn_over(draft, turn, Said::nothing()),
                 false => flow::llm_failed(draft, Reason::Failed, turn, trouble),
             }
         }
@@ -43,9 +42,11 @@ pub(super) fn calling_llm(draft: Draft<'_>, state: &State, turn: &Turn, event: &
             let draft = draft.act(Action::InterruptHarness { turn: turn.id.clone() });
             flow::llm_failed(draft, Reason::TimedOut, turn, &trouble)
         }
-        Event::ToolReported { .. } | Event::ApprovalAsked { .. } | Event::QuestionAsked { .. } => {
-            their_report(draft, turn, Batch::of_theirs(), event)
+        Event::ToolReported { call, .. } => their_tool(draft, turn, Batch::of_theirs(), call),
+        Event::ApprovalAsked { call, .. } => {
+            their_permission(draft, turn, Batch::of_theirs(), call)
         }
+        Event::QuestionAsked { call, .. } => their_question(draft, turn, Batch::of_theirs(), call),
         // The end of a call that was settled before: their reports may come late.
         Event::ToolEnded { .. } | Event::RequestWithdrawn { .. } => Err(Declined::Stale),
         Event::BatchHeld { .. } => held(draft, turn.clone(), Batch::of_theirs()),
@@ -107,7 +108,7 @@ pub(super) fn processing_response(
 ) -> Answer {
     match event {
         Event::ResponseParsed { calls, .. } if calls.is_empty() => {
-            let ready = Ready { after: After::Turn(said.clone()), owed: None };
+            let ready = Ready { after: After::Turn(*said), owed: None };
             flow::end_turn(draft, Reason::StreamCompleted, turn, ready)
         }
         Event::ResponseParsed { calls, .. } => {
@@ -119,7 +120,7 @@ pub(super) fn processing_response(
         }
         Event::PauseRequested { cause } => {
             let turn = with_pause(turn, *cause);
-            draft.stay(State::ProcessingResponse { turn, said: said.clone() })
+            draft.stay(State::ProcessingResponse { turn, said: *said })
         }
         Event::InterruptRequested => interrupted(draft, state),
         Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
@@ -216,17 +217,17 @@ pub(super) fn awaiting_approval(
             }
             after_decision(draft, turn, batch)
         }
-        Event::RequestWithdrawn { call, .. } | Event::ToolEnded { call, .. } => {
-            match end_their_call(&mut batch, draft.at, call, event) {
-                Some(shown) => {
-                    after_decision(shown.into_iter().fold(draft, Draft::show), turn, batch)
-                }
-                None => Err(Declined::Stale),
-            }
+        Event::RequestWithdrawn { call, .. } => {
+            let draft = end_their_call(draft, &mut batch, call, Fate::Canceled)?;
+            after_decision(draft, turn, batch)
         }
-        Event::ToolReported { .. } | Event::ApprovalAsked { .. } | Event::QuestionAsked { .. } => {
-            their_report(draft, turn, batch, event)
+        Event::ToolEnded { call, is_error, .. } => {
+            let draft = end_their_call(draft, &mut batch, call, their_result(*is_error))?;
+            after_decision(draft, turn, batch)
         }
+        Event::ToolReported { call, .. } => their_tool(draft, turn, batch, call),
+        Event::ApprovalAsked { call, .. } => their_permission(draft, turn, batch, call),
+        Event::QuestionAsked { call, .. } => their_question(draft, turn, batch, call),
         Event::StreamDelta { .. } => draft.stay(state.clone()),
         Event::StreamCompleted { text, cut_off, .. } => {
             their_turn_over(draft, state, turn, text.as_ref(), *cut_off)
@@ -299,17 +300,17 @@ pub(super) fn awaiting_input(
             };
             after_answer(draft, turn, batch)
         }
-        Event::RequestWithdrawn { call, .. } | Event::ToolEnded { call, .. } => {
-            match end_their_call(&mut batch, draft.at, call, event) {
-                Some(shown) => {
-                    after_answer(shown.into_iter().fold(draft, Draft::show), turn, batch)
-                }
-                None => Err(Declined::Stale),
-            }
+        Event::RequestWithdrawn { call, .. } => {
+            let draft = end_their_call(draft, &mut batch, call, Fate::Canceled)?;
+            after_answer(draft, turn, batch)
         }
-        Event::ToolReported { .. } | Event::ApprovalAsked { .. } | Event::QuestionAsked { .. } => {
-            their_report(draft, turn, batch, event)
+        Event::ToolEnded { call, is_error, .. } => {
+            let draft = end_their_call(draft, &mut batch, call, their_result(*is_error))?;
+            after_answer(draft, turn, batch)
         }
+        Event::ToolReported { call, .. } => their_tool(draft, turn, batch, call),
+        Event::ApprovalAsked { call, .. } => their_permission(draft, turn, batch, call),
+        Event::QuestionAsked { call, .. } => their_question(draft, turn, batch, call),
         Event::StreamDelta { .. } => draft.stay(state.clone()),
         Event::StreamCompleted { text, cut_off, .. } => {
             their_turn_over(draft, state, turn, text.as_ref(), *cut_off)
@@ -349,83 +350,84 @@ fn after_answer(draft: Draft<'_>, turn: &Turn, batch: Batch) -> Answer {
     }
 }
 
-/// A call of theirs ended, or is no longer asked about. What is to be shown of it, or nothing if
-/// it is not known or over already.
-pub(super) fn end_their_call(
-    batch: &mut Batch,
-    at: Timestamp,
-    call: &CallId,
-    event: &Event,
-) -> Option<Vec<Change>> {
-    let run = batch.call_mut(call)?;
-    let open = matches!(run.fate, Fate::Undecided | Fate::Unanswered | Fate::Running);
-    if !open {
-        return None;
-    }
-    run.fate = match event {
-        Event::ToolEnded { is_error, .. } => {
-            Fate::Succeeded { output: "".into(), is_error: *is_error }
-        }
-        _ => Fate::Canceled,
-    };
-    run.started_at.get_or_insert(at);
-    run.finished_at = Some(at);
-    Some(run.lifecycle().map(Change::ToolLifecycle).into_iter().collect())
+/// The outputs of an agent's own tools are its own business.
+pub(super) fn their_result(is_error: bool) -> Fate {
+    Fate::Succeeded { output: "".into(), is_error }
 }
 
-/// An agent with its own tools reports a call, a permission or a question.
-pub(super) fn their_report(
+/// A call of theirs ended, or is no longer asked about: stale if it is not known, or over already.
+pub(super) fn end_their_call<'a>(
+    draft: Draft<'a>,
+    batch: &mut Batch,
+    call: &CallId,
+    fate: Fate,
+) -> Result<Draft<'a>, Declined> {
+    let is_open =
+        |run: &&mut Run| matches!(run.fate, Fate::Undecided | Fate::Unanswered | Fate::Running);
+    let run = batch.call_mut(call).filter(is_open).ok_or(Declined::Stale)?;
+    run.fate = fate;
+    run.started_at.get_or_insert(draft.at);
+    run.finished_at = Some(draft.at);
+    let shown = run.lifecycle().map(Change::ToolLifecycle);
+    Ok(shown.into_iter().fold(draft, Draft::show))
+}
+
+/// An agent with its own tools has begun a call.
+pub(super) fn their_tool(
     draft: Draft<'_>,
     turn: &Turn,
     mut batch: Batch,
-    event: &Event,
+    call: &ToolCall,
 ) -> Answer {
     if draft.setup.tools == Tools::Ours {
         return Err(Declined::Refused);
     }
-    let turn = turn.clone();
-    let run_id = draft.seed.run(0);
-    let known = |batch: &Batch, call: &ToolCall| {
-        batch.runs().iter().any(|run| run.call.call_id == call.call_id)
-    };
-    match event {
-        Event::ToolReported { call, .. } => {
-            // A call that was approved is reported again when it begins.
-            if known(&batch, call) {
-                return Err(Declined::Stale);
-            }
-            let run = batch.report(call, Fate::Running, run_id);
-            run.start(draft.at);
-            let shown = run.lifecycle().map(Change::ToolLifecycle);
-            follow_theirs(
-                shown.into_iter().fold(draft, Draft::show),
-                Reason::ToolsRequested,
-                &turn,
-                batch,
-            )
-        }
-        Event::ApprovalAsked { call, .. } => {
-            batch.report(call, Fate::Undecided, run_id);
-            let ask = Action::RequestApproval { call: call.clone() };
-            enter_or_stay(
-                draft,
-                State::AwaitingApproval { turn, batch },
-                Reason::ApprovalRequired,
-                ask,
-            )
-        }
-        Event::QuestionAsked { call, .. } => {
-            batch.report(call, Fate::Unanswered, run_id);
-            let ask = Action::RequestInput { call: call.clone() };
-            // A permission is more urgent: it keeps the state, both are asked.
-            let state = match batch.any(|fate| *fate == Fate::Undecided) {
-                true => State::AwaitingApproval { turn, batch },
-                false => State::AwaitingInput { turn, batch },
-            };
-            enter_or_stay(draft, state, Reason::InputRequired, ask)
-        }
-        _ => Err(Declined::Refused),
+    // A call that was approved is reported again when it begins.
+    if batch.call_mut(&call.call_id).is_some() {
+        return Err(Declined::Stale);
     }
+    let run = batch.report(call, Fate::Running, draft.seed.run(0));
+    run.start(draft.at);
+    let shown = run.lifecycle().map(Change::ToolLifecycle);
+    let draft = shown.into_iter().fold(draft, Draft::show);
+    follow_theirs(draft, Reason::ToolsRequested, turn, batch)
+}
+
+/// An agent with its own tools asks for permission.
+pub(super) fn their_permission(
+    draft: Draft<'_>,
+    turn: &Turn,
+    mut batch: Batch,
+    call: &ToolCall,
+) -> Answer {
+    if draft.setup.tools == Tools::Ours {
+        return Err(Declined::Refused);
+    }
+    batch.report(call, Fate::Undecided, draft.seed.run(0));
+    let ask = Action::RequestApproval { call: call.clone() };
+    let state = State::AwaitingApproval { turn: turn.clone(), batch };
+    enter_or_stay(draft, state, Reason::ApprovalRequired, ask)
+}
+
+/// An agent with its own tools asks a question.
+pub(super) fn their_question(
+    draft: Draft<'_>,
+    turn: &Turn,
+    mut batch: Batch,
+    call: &ToolCall,
+) -> Answer {
+    if draft.setup.tools == Tools::Ours {
+        return Err(Declined::Refused);
+    }
+    batch.report(call, Fate::Unanswered, draft.seed.run(0));
+    let ask = Action::RequestInput { call: call.clone() };
+    let turn = turn.clone();
+    // A permission is more urgent: it keeps the state, both are asked.
+    let state = match batch.any(|fate| *fate == Fate::Undecided) {
+        true => State::AwaitingApproval { turn, batch },
+        false => State::AwaitingInput { turn, batch },
+    };
+    enter_or_stay(draft, state, Reason::InputRequired, ask)
 }
 
 fn enter_or_stay(draft: Draft<'_>, state: State, reason: Reason, action: Action) -> Answer {
@@ -458,10 +460,8 @@ pub(super) fn follow_theirs(draft: Draft<'_>, reason: Reason, turn: &Turn, batch
         && mutated
         && !draft.setup.hooks.is_empty();
     let reason = if skipped { Reason::HooksSkipped } else { reason };
-    let timer = match &state {
-        State::CallingLlm { turn } => Some(flow::silence_timer(turn)),
-        _ => None,
-    };
+    let streaming = state.kind() == Kind::CallingLlm;
+    let timer = state.turn().filter(|_| streaming).map(flow::silence_timer);
     draft.enter(state, reason).then_all(timer).done()
 }
 
@@ -498,7 +498,7 @@ pub(super) fn their_turn_over(
     }
     let (draft, _) = flow::let_go(draft, state);
     let ended = Turn { interrupting: false, ..turn.clone() };
-    let said = Said { text: text.cloned(), cut_off };
+    let said = Said::frozen(text.map(|text| &**text), cut_off);
     let (after, reason) = match turn.interrupting {
         true => (After::Interrupted, Reason::Interrupted),
         false => (After::Turn(said), Reason::StreamCompleted),
@@ -561,7 +561,7 @@ pub(super) fn exited_in_turn(
         let (draft, owed) = flow::let_go(draft, state);
         let after = match turn.interrupting {
             true => After::Interrupted,
-            false => After::Turn(Said::default()),
+            false => After::Turn(Said::nothing()),
         };
         return flow::end_turn(draft, Reason::HarnessExited, turn, Ready { after, owed });
     }

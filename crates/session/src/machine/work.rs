@@ -1,6 +1,6 @@
 //! States of a turn in which something runs: ExecutingTools, PostToolsHook.
 
-use super::batch::Batch;
+use super::batch::{Batch, Fate};
 use super::change::{AgentError, Change, ErrorCode, ErrorSource, Reason, RunStatus};
 use super::event::Event;
 use super::flow;
@@ -8,8 +8,8 @@ use super::hooks::HookPass;
 use super::state::{After, Again, Ready, State, Turn};
 use super::step::{Answer, Declined, Draft, Tools};
 use super::turn::{
-    end_their_call, exited_in_turn, follow_theirs, held, interrupt, their_report,
-    their_turn_failed, their_turn_over, with_pause,
+    end_their_call, exited_in_turn, follow_theirs, held, interrupt, their_permission,
+    their_question, their_result, their_tool, their_turn_failed, their_turn_over, with_pause,
 };
 
 pub(super) fn executing_tools(
@@ -41,18 +41,17 @@ pub(super) fn executing_tools(
                 false => flow::after_tools(draft, Reason::ToolsCompleted, turn.clone(), batch),
             }
         }
-        Event::RequestWithdrawn { call, .. } | Event::ToolEnded { call, .. } => {
-            match end_their_call(&mut batch, draft.at, call, event) {
-                Some(shown) => {
-                    let draft = shown.into_iter().fold(draft, Draft::show);
-                    follow_theirs(draft, Reason::ToolsCompleted, turn, batch)
-                }
-                None => Err(Declined::Stale),
-            }
+        Event::RequestWithdrawn { call, .. } => {
+            let draft = end_their_call(draft, &mut batch, call, Fate::Canceled)?;
+            follow_theirs(draft, Reason::ToolsCompleted, turn, batch)
         }
-        Event::ToolReported { .. } | Event::ApprovalAsked { .. } | Event::QuestionAsked { .. } => {
-            their_report(draft, turn, batch, event)
+        Event::ToolEnded { call, is_error, .. } => {
+            let draft = end_their_call(draft, &mut batch, call, their_result(*is_error))?;
+            follow_theirs(draft, Reason::ToolsCompleted, turn, batch)
         }
+        Event::ToolReported { call, .. } => their_tool(draft, turn, batch, call),
+        Event::ApprovalAsked { call, .. } => their_permission(draft, turn, batch, call),
+        Event::QuestionAsked { call, .. } => their_question(draft, turn, batch, call),
         Event::BatchHeld { .. } => held(draft, turn.clone(), batch),
         Event::StreamDelta { .. } => draft.stay(state.clone()),
         Event::StreamCompleted { text, cut_off, .. } => {

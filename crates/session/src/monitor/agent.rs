@@ -13,6 +13,7 @@ use super::latest::{Latest, raise};
 use crate::id::{AgentId, CallId, ToolName};
 use crate::limits::TOOL_SPANS_MAX;
 use crate::moment::Stamp;
+use crate::operator::Sign;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -56,12 +57,11 @@ fn never(stamp: &Stamp) -> bool {
     !stamp.happened()
 }
 
-/// What the agent said last in its turn.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What the agent said last in its turn: judged once, when it was heard; its text is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct LastMessage {
-    pub text: Arc<str>,
-    pub cut_off: bool,
+    pub sign: Sign,
 }
 
 /// One tool call of the current turn. Kept after its end, so that a late start opens nothing.
@@ -100,7 +100,7 @@ pub enum Activity<'a> {
 /// How the last turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnEnd<'a> {
-    Completed { last_message: Option<&'a LastMessage>, background: u32 },
+    Completed { last_message: Option<LastMessage>, background: u32 },
     Failed(&'a Failure),
     Interrupted,
 }
@@ -196,7 +196,7 @@ impl Agent {
                 .last_message
                 .as_ref()
                 .filter(|said| of_this_turn(said.stamp))
-                .map(|said| &said.value),
+                .map(|said| said.value),
             background: self
                 .background
                 .as_ref()

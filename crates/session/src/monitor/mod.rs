@@ -16,7 +16,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::agent::{Activity, Agent, LastMessage, ToolStart, TurnEnd};
-use self::agent::{LastMessage as Said, ToolStart as Start};
 pub use self::attention::{Open, Request, RequestKind};
 pub use self::event::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage, Usage};
 pub use self::latest::Latest;
@@ -25,6 +24,7 @@ pub use self::liveness::{Life, Liveness};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{REQUESTS_MAX, SUBAGENTS_MAX};
 use crate::moment::{Source, Stamp, Timestamp};
+use crate::operator::{FinishedTurn, judge};
 
 /// Everything believed about one observed session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -176,7 +176,7 @@ impl Monitor {
                 Latest::join_boxed(&mut agent.retrying, stamp, message.clone());
             }
             Fact::ToolStarted { call, tool, about } => {
-                let start = Start { tool: tool.clone(), about: about.clone() };
+                let start = ToolStart { tool: tool.clone(), about: about.clone() };
                 agent.start_tool(stamp, call, start);
             }
             Fact::ToolCompleted { call, ok } => agent.end_tool(stamp, call, *ok),
@@ -190,7 +190,8 @@ impl Monitor {
             Fact::TurnCompleted { last_message, background, cut_off } => {
                 raise(&mut agent.completed, stamp);
                 if let Some(text) = last_message {
-                    let said = Said { text: text.clone(), cut_off: *cut_off };
+                    let turn = FinishedTurn { last_message: Some(text), cut_off: *cut_off };
+                    let said = LastMessage { sign: judge(&turn).sign };
                     Latest::join_boxed(&mut agent.last_message, stamp, said);
                 }
                 if let Some(left) = background {

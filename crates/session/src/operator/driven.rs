@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::finished_turn::FinishedTurn;
 use super::observed::finished_state;
 use super::state::{AgentState, Group, SubState};
 use crate::machine::{
@@ -64,10 +63,9 @@ pub fn resolve(machine: &Machine) -> Option<AgentState> {
             After::Interrupted => needs_you(SubState::INTERRUPTED, "Interrupted"),
             After::Failed { error, .. } => failed(error, &mut context),
             After::Turn(said) => {
-                let turn =
-                    FinishedTurn { last_message: said.text.as_deref(), cut_off: said.cut_off };
-                let (group, state, label, sure) = finished_state(&turn);
-                confidence = sure;
+                confidence = said.sign.confidence();
+                put(&mut context, "sign", Some(said.sign.name()));
+                let (group, state, label) = finished_state(said.sign);
                 (group, state, label.to_owned())
             }
         },
@@ -91,9 +89,9 @@ fn put(context: &mut Map<String, Value>, key: &str, value: Option<impl Into<Valu
 }
 
 fn running(batch: &Batch) -> Option<&str> {
-    let running =
-        batch.runs().iter().filter(|run| matches!(run.fate, Fate::Queued | Fate::Running));
-    running.last().map(|run| run.call.name.as_str())
+    let mut running =
+        batch.runs().iter().rev().filter(|run| matches!(run.fate, Fate::Queued | Fate::Running));
+    running.next().map(|run| run.call.name.as_str())
 }
 
 /// The first call that waits, put into the context; its tool's name.

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::finished_turn::{Ending, FinishedTurn, judge};
+use super::finished_turn::{Ending, Sign};
 use super::state::{AgentState, Group, SubState};
 use crate::limits::{FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_WORK_MAX_MS};
 use crate::moment::{Source, Stamp, Timestamp};
@@ -198,29 +198,23 @@ fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
                     .sure(0.8)
                     .with("kind", "tool_failed");
             }
-            let turn = FinishedTurn {
-                last_message: last_message.map(|said| &*said.text),
-                cut_off: last_message.is_some_and(|said| said.cut_off),
-            };
-            finished(&turn, since)
+            finished(last_message.map_or(Sign::NoText, |said| said.sign), since)
         }
     }
 }
 
 /// Rule 10, for driven sessions as well.
-pub(super) fn finished_state(turn: &FinishedTurn<'_>) -> (Group, SubState, &'static str, f32) {
-    let judgement = judge(turn);
-    let (group, state, label) = match judgement.ending {
+pub(super) fn finished_state(sign: Sign) -> (Group, SubState, &'static str) {
+    match sign.ending() {
         Ending::Asks => (Group::NeedsYou, SubState::AWAITING_INPUT, "Asked you a question"),
         Ending::MidWork => (Group::NeedsYou, SubState::IDLE, "Waiting for your next prompt"),
         Ending::Delivered => (Group::Delivered, SubState::TASK_COMPLETE, "Finished"),
-    };
-    (group, state, label, judgement.confidence)
+    }
 }
 
-fn finished(turn: &FinishedTurn<'_>, since: Stamp) -> Verdict {
-    let (group, state, label, confidence) = finished_state(turn);
-    Verdict::new(group, state, label, since).sure(confidence).with("sign", judge(turn).sign.name())
+fn finished(sign: Sign, since: Stamp) -> Verdict {
+    let (group, state, label) = finished_state(sign);
+    Verdict::new(group, state, label, since).sure(sign.confidence()).with("sign", sign.name())
 }
 
 fn failed(failure: &Failure, since: Stamp) -> Verdict {

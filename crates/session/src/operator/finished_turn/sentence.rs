@@ -1,0 +1,256 @@
+//! Sentences: prose cut at its full stops, in a form in which phrases are easy to find.
+//!
+//! Pure. A phrase is a short notation for a few words; see [`Sentence::says`].
+
+use super::masking::{PLACEHOLDER, mask};
+use super::words;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    Question,
+    Stop,
+    Ellipsis,
+    Colon,
+    Absent,
+}
+
+#[derive(Debug)]
+pub struct Sentence {
+    /// Lower-case words, placeholders and clause marks.
+    words: Vec<String>,
+    joined: String,
+    pub mark: Mark,
+}
+
+impl Sentence {
+    fn new(text: &[char], mark: Mark) -> Self {
+        let words = words_of(text);
+        let joined = words.join(" ");
+        Self { words, joined, mark }
+    }
+
+    /// Whether the phrase occurs. `a .. b` is a followed later by b, `^a` is a at the start of a
+    /// clause, `a*b` is any word that begins and ends so. Scripts without word spaces
+    /// match anywhere.
+    pub fn says(&self, phrase: &str) -> bool {
+        let mut from = Place::default();
+        phrase.split(" .. ").all(|part| match self.find(part, from) {
+            Some(end) => {
+                from = end;
+                true
+            }
+            None => false,
+        })
+    }
+
+    pub fn says_any(&self, phrases: &[&str]) -> bool {
+        // Most messages are plain English, and most phrases are not.
+        let plain = self.joined.is_ascii();
+        phrases.iter().any(|phrase| (!plain || phrase.is_ascii()) && self.says(phrase))
+    }
+
+    /// Whether the sentence begins with one of the phrases.
+    pub fn opens_with(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| match is_unspaced(phrase) {
+            true => self.joined.starts_with(phrase),
+            false => self.matches_at(0, phrase).is_some(),
+        })
+    }
+
+    pub fn word_count(&self) -> usize {
+        self.words.iter().filter(|word| is_spoken(word)).count()
+    }
+
+    pub fn is_unspaced(&self) -> bool {
+        is_unspaced(&self.joined) || self.words.iter().any(|word| is_unspaced(word))
+    }
+
+    pub fn last_word(&self) -> &str {
+        self.words.last().map_or("", String::as_str)
+    }
+
+    /// The parts between semicolons, as sentences of their own.
+    pub fn clauses(&self) -> Vec<Self> {
+        let parts = self.words.split(|word| word == ";");
+        let clause = |words: &[String]| Self {
+            words: words.to_vec(),
+            joined: words.join(" "),
+            mark: self.mark,
+        };
+        parts.map(clause).collect()
+    }
+
+    /// The rest after the words of this kind that it opens with.
+    pub fn without_opening(&self, words: &[&str]) -> Self {
+        let opening = self.words.iter().take_while(|word| words.contains(&word.as_str())).count();
+        let rest = self.words[opening..].to_vec();
+        Self { joined: rest.join(" "), words: rest, mark: self.mark }
+    }
+
+    /// Where the part of a phrase ends, when it occurs at or after a place.
+    fn find(&self, part: &str, from: Place) -> Option<Place> {
+        let (clause_start, part) = match part.strip_prefix('^') {
+            Some(rest) => (true, rest),
+            None => (false, part),
+        };
+        if is_unspaced(part) {
+            if clause_start {
+                let at = self.words.iter().position(|word| word.starts_with(part));
+                return at.map(|at| Place { word: at + 1, ..from });
+            }
+            let at = self.joined[from.byte..].find(part)?;
+            return Some(Place { byte: from.byte + at + part.len(), ..from });
+        }
+        if !part.contains('*') && !self.joined.contains(part) {
+            return None;
+        }
+        (from.word..self.words.len())
+            .filter(|at| !clause_start || starts_clause(&self.words[..*at]))
+            .find_map(|at| self.matches_at(at, part))
+            .map(|word| Place { word, ..from })
+    }
+
+    /// The place after the phrase, when it stands exactly here.
+    fn matches_at(&self, at: usize, phrase: &str) -> Option<usize> {
+        let mut next = at;
+        for expected in phrase.split(' ') {
+            let word = self.words.get(next)?;
+            let same = match expected.split_once('*') {
+                Some((start, end)) => {
+                    word.len() >= start.len() + end.len()
+                        && word.starts_with(start)
+                        && word.ends_with(end)
+                }
+                None => word == expected,
+            };
+            if !same {
+                return None;
+            }
+            next += 1;
+        }
+        Some(next)
+    }
+}
+
+/// How far a phrase has been followed: in words, or in bytes where words are not spaced.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    word: usize,
+    byte: usize,
+}
+
+fn starts_clause(before: &[String]) -> bool {
+    before.last().is_none_or(|word| words::JOINTS.contains(&word.as_str()))
+}
+
+fn is_spoken(word: &str) -> bool {
+    word.chars().any(|c| c.is_alphanumeric() || c == PLACEHOLDER)
+}
+
+/// Chinese, Japanese, Korean and Hindi phrases are matched without regard to spaces.
+fn is_unspaced(phrase: &str) -> bool {
+    phrase.chars().next().is_some_and(is_unspaced_letter)
+}
+
+pub fn is_unspaced_letter(c: char) -> bool {
+    matches!(c, '\u{0900}'..='\u{0963}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// Cuts prose into sentences.
+pub fn split(raw: &str) -> Vec<Sentence> {
+    let masked: Vec<char> = mask(raw).chars().collect();
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    while at < masked.len() {
+        match mark_at(&masked, at) {
+            Some((mark, end)) => {
+                push(&mut sentences, &masked[start..end], mark);
+                start = end;
+                at = end;
+            }
+            None => at += 1,
+        }
+    }
+    let rest = &masked[start..];
+    let ends_in_colon =
+        rest.iter().rev().find(|c| !c.is_whitespace()).is_some_and(|c| matches!(c, ':' | '：'));
+    push(&mut sentences, rest, if ends_in_colon { Mark::Colon } else { Mark::Absent });
+    sentences
+}
+
+fn push(sentences: &mut Vec<Sentence>, text: &[char], mark: Mark) {
+    let mut sentence = Sentence::new(text, mark);
+    if mark == Mark::Stop
+        && words::QUESTION_ENDINGS.iter().any(|ending| sentence.joined.ends_with(ending))
+    {
+        sentence.mark = Mark::Question;
+    }
+    if sentence.word_count() > 0 {
+        sentences.push(sentence);
+    }
+}
+
+/// The end mark at a place, and where the sentence ends with it.
+fn mark_at(text: &[char], at: usize) -> Option<(Mark, usize)> {
+    let is_stop =
+        |c: &char| matches!(c, '.' | '!' | '?' | '…' | '。' | '！' | '？' | '।' | '؟' | '．');
+    if !is_stop(&text[at]) {
+        return None;
+    }
+    let run = text[at..].iter().take_while(|c| is_stop(c)).count();
+    let marks = &text[at..at + run];
+    let closers =
+        text[at + run..].iter().take_while(|c| matches!(c, ')' | '）' | '"' | '”' | '」')).count();
+    let end = at + run + closers;
+    let wide = marks.iter().any(|c| !matches!(c, '.' | '!' | '?'));
+    if !wide && text.get(end).is_some_and(|c| !c.is_whitespace()) {
+        return None;
+    }
+    if marks == ['.'] && is_abbreviated(&text[..at]) {
+        return None;
+    }
+    let question = marks.iter().any(|c| matches!(c, '?' | '？' | '؟'));
+    let ellipsis = marks.contains(&'…') || marks.starts_with(&['.', '.']);
+    let mark = match (question, ellipsis) {
+        (true, _) => Mark::Question,
+        (false, true) => Mark::Ellipsis,
+        (false, false) => Mark::Stop,
+    };
+    Some((mark, end))
+}
+
+fn is_abbreviated(before: &[char]) -> bool {
+    const ABBREVIATIONS: &[&str] =
+        &["e.g", "i.e", "vs", "z.b", "d.h", "bzw", "ca", "nr", "no", "p.ej", "approx"];
+    let word: Vec<char> =
+        before.iter().rev().take_while(|c| !c.is_whitespace() && **c != '(').copied().collect();
+    let word: String = word.iter().rev().flat_map(|c| c.to_lowercase()).collect();
+    // "no." is also the whole answer.
+    ABBREVIATIONS.contains(&word.as_str()) && before.len() > word.len() && word != "no"
+}
+
+/// The words and clause marks of a sentence, in lower case.
+fn words_of(text: &[char]) -> Vec<String> {
+    let mut out = String::new();
+    for c in text {
+        match *c {
+            '’' => out.push('\''),
+            ',' | '，' | '、' => out.push_str(" , "),
+            ';' | '；' => out.push_str(" ; "),
+            ':' | '：' => out.push_str(" : "),
+            '—' | '–' => out.push_str(" — "),
+            '(' | '（' => out.push_str(" ( "),
+            ')' | '）' => out.push_str(" ) "),
+            PLACEHOLDER => out.push_str(" □ "),
+            c if is_word_letter(c) => out.extend(c.to_lowercase()),
+            _ => out.push(' '),
+        }
+    }
+    let dash = |word: &str| matches!(word, "-" | "--").then(|| "—".to_string());
+    out.split_whitespace().map(|word| dash(word).unwrap_or_else(|| word.to_string())).collect()
+}
+
+fn is_word_letter(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '\'' | '-' | '_' | '+') || is_unspaced_letter(c)
+}

@@ -1,0 +1,55 @@
+//! Messages with a known ending, and how many of them are read rightly.
+
+use qd_session::operator::{Ending, FinishedTurn, judge};
+
+fn ending_named(name: &str) -> Ending {
+    match name {
+        "asks" => Ending::Asks,
+        "mid_work" => Ending::MidWork,
+        "delivered" => Ending::Delivered,
+        other => panic!("no ending is called {other}"),
+    }
+}
+
+/// The share of messages whose ending is found, printing those where it is not.
+fn check(file: &str, messages: &str, floor: f32) {
+    let (mut total, mut right, mut group) = (0.0_f32, 0.0_f32, 0.0_f32);
+    for (at, line) in messages.lines().enumerate() {
+        let message: serde_json::Value = serde_json::from_str(line).expect("each line is JSON");
+        let text = message["text"].as_str().expect("a message has a text");
+        let expected = ending_named(message["ending"].as_str().expect("a message has an ending"));
+        let found = judge(&FinishedTurn { last_message: Some(text), cut_off: false });
+        total += 1.0;
+        let agrees =
+            |ending: Ending| (ending == Ending::Delivered) == (expected == Ending::Delivered);
+        group += f32::from(u8::from(agrees(found.ending)));
+        if found.ending == expected {
+            right += 1.0;
+        } else {
+            let end: String =
+                text.chars().rev().take(160).collect::<Vec<_>>().into_iter().rev().collect();
+            println!(
+                "{file}:{} is {expected:?}, read as {:?} by {}: …{end:?}",
+                at + 1,
+                found.ending,
+                found.sign.name()
+            );
+        }
+    }
+    println!(
+        "{file}: {right} of {total} exact ({:.1} %), group {:.1} %",
+        100.0 * right / total,
+        100.0 * group / total
+    );
+    assert!(right / total >= floor, "{file} fell below {floor}");
+}
+
+#[test]
+fn labelled_messages_are_read_rightly() {
+    check("labelled", include_str!("labelled.jsonl"), 0.95);
+}
+
+#[test]
+fn held_out_messages_are_read_rightly() {
+    check("endings", include_str!("endings.jsonl"), 0.90);
+}

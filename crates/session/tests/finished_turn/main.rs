@@ -1,0 +1,4 @@
+//! Rule 10: the finished turn, by its table and by messages with a known ending.
+
+mod endings;
+mod table;
