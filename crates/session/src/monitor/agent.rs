@@ -89,7 +89,7 @@ pub enum Activity<'a> {
     /// It exists and was never prompted.
     Starting,
     Thinking,
-    Acting(&'a ToolStart),
+    Acting(&'a Latest<ToolStart>),
     Compacting,
     Retrying(Option<&'a str>),
     /// Its turn is over.
@@ -116,9 +116,14 @@ impl Agent {
         self.completed.max(failed).max(self.interrupted).max(self.ended)
     }
 
+    /// The end of its last turn, or of the whole session if that came later.
+    fn over(&self, session_end: Stamp) -> Stamp {
+        self.closed().max(session_end)
+    }
+
     /// A turn is running: something was begun after the last end.
-    pub fn is_working(&self) -> bool {
-        self.work > self.closed()
+    pub fn is_working(&self, session_end: Stamp) -> bool {
+        self.work > self.over(session_end)
     }
 
     /// What this stamp or an older one says of tools and requests is settled.
@@ -126,38 +131,39 @@ impl Agent {
         self.turn.max(self.closed())
     }
 
-    pub fn activity(&self) -> Activity<'_> {
+    /// What it does, given when its session last ended.
+    pub fn activity(&self, session_end: Stamp) -> Activity<'_> {
         if self.ended.happened() && self.ended >= self.work {
             return Activity::Ended;
         }
+        let over = self.over(session_end);
         // Compaction is not idle, also where it was asked for between two turns.
-        if self.compaction_started > self.compaction_ended
-            && self.compaction_started > self.closed()
-        {
+        if self.compaction_started > self.compaction_ended && self.compaction_started > over {
             return Activity::Compacting;
         }
-        if self.is_working() {
-            return self.at_work();
+        if self.is_working(session_end) {
+            return self.at_work(over);
         }
-        match self.turn_end() {
+        match self.turn_end(session_end) {
             Some(end) => Activity::Idle(end),
             None => Activity::Starting,
         }
     }
 
-    fn at_work(&self) -> Activity<'_> {
+    fn at_work(&self, over: Stamp) -> Activity<'_> {
         if let Some(retrying) = &self.retrying
-            && retrying.stamp > self.llm
-            && retrying.stamp > self.turn
-            && retrying.stamp > self.closed()
+            && retrying.stamp > self.llm.max(self.turn).max(over)
         {
             return Activity::Retrying(retrying.value.as_deref());
         }
-        self.open_tool().map_or(Activity::Thinking, |open| Activity::Acting(&open.value))
+        match self.open_tool().filter(|open| open.stamp > over) {
+            Some(open) => Activity::Acting(open),
+            None => Activity::Thinking,
+        }
     }
 
     /// The newest call that has begun and not ended.
-    pub fn open_tool(&self) -> Option<&Latest<ToolStart>> {
+    fn open_tool(&self) -> Option<&Latest<ToolStart>> {
         self.tools
             .iter()
             .filter(|span| span.ended.is_none())
@@ -180,7 +186,7 @@ impl Agent {
 
     /// How the last turn ended. A failure or an interrupt is not washed away by the plain "the
     /// loop ended" that several clients send after it.
-    pub fn turn_end(&self) -> Option<TurnEnd<'_>> {
+    fn turn_end(&self, session_end: Stamp) -> Option<TurnEnd<'_>> {
         let of_this_turn = |stamp: Stamp| stamp.happened() && stamp >= self.turn;
         if let Some(failed) = &self.failed
             && of_this_turn(failed.stamp)
@@ -189,6 +195,10 @@ impl Agent {
             return Some(TurnEnd::Failed(&failed.value));
         }
         if of_this_turn(self.interrupted) && self.interrupted >= self.work {
+            return Some(TurnEnd::Interrupted);
+        }
+        // The session ended in the middle of it.
+        if self.work > self.closed() && self.work <= session_end {
             return Some(TurnEnd::Interrupted);
         }
         self.completed.happened().then(|| TurnEnd::Completed {

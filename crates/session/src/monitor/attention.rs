@@ -51,6 +51,7 @@ pub struct Open<'a> {
     pub kind: RequestKind,
     pub stage: Stage,
     pub ask: &'a Ask,
+    pub asked: Stamp,
     /// Since when it waits: for a person if it does, else since it was asked.
     pub since: Stamp,
 }
@@ -97,6 +98,7 @@ impl Request {
             kind: *kind,
             stage: if self.waiting.is_some() { Stage::Waiting } else { Stage::UnderReview },
             ask,
+            asked: asked.stamp,
             since: self.waiting.unwrap_or(asked.stamp),
         })
     }

@@ -29,6 +29,8 @@ pub struct Liveness {
 #[serde(rename_all = "camelCase")]
 struct Process {
     key: ProcessKey,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_seen: Option<Stamp>,
     #[serde(default, skip_serializing_if = "never")]
     seen: Stamp,
     #[serde(default, skip_serializing_if = "never")]
@@ -52,12 +54,26 @@ pub enum Life {
     Unobserved,
 }
 
+impl Process {
+    fn alive_at(&self, at: Stamp) -> bool {
+        let begun = self.first_seen.is_some_and(|first| first <= at);
+        begun && (self.gone < self.seen || self.gone > at)
+    }
+}
+
 impl Liveness {
-    pub(super) fn seen(&mut self, stamp: Stamp, process: Option<&ProcessKey>) {
-        match process {
-            Some(key) => raise(&mut self.process(key).seen, stamp),
-            None => raise(&mut self.started, stamp),
+    /// The session said hello, with or without naming its process.
+    pub(super) fn started(&mut self, stamp: Stamp, process: Option<&ProcessKey>) {
+        raise(&mut self.started, stamp);
+        if let Some(key) = process {
+            self.seen(stamp, key);
         }
+    }
+
+    pub(super) fn seen(&mut self, stamp: Stamp, process: &ProcessKey) {
+        let process = self.process(process);
+        raise(&mut process.seen, stamp);
+        process.first_seen = Some(process.first_seen.map_or(stamp, |first| first.min(stamp)));
     }
 
     pub(super) fn gone(&mut self, stamp: Stamp, process: Option<&ProcessKey>) {
@@ -82,15 +98,25 @@ impl Liveness {
             self.processes.remove(oldest);
         }
         let at = self.processes.partition_point(|process| process.key < *key);
-        let new = Process { key: key.clone(), seen: Stamp::NEVER, gone: Stamp::NEVER };
+        let new =
+            Process { key: key.clone(), first_seen: None, seen: Stamp::NEVER, gone: Stamp::NEVER };
         self.processes.insert(at, new);
         &mut self.processes[at]
     }
 
-    /// The last start that was seen.
-    pub(super) fn known(&self) -> Stamp {
-        let seen = self.processes.iter().map(|process| process.seen).max().unwrap_or_default();
-        self.started.max(seen)
+    /// The last time the session said hello.
+    pub(super) fn last_start(&self) -> Stamp {
+        self.started
+    }
+
+    /// The last time nothing was left of the session: what was open before is over with it, also
+    /// when the session is resumed.
+    pub(super) fn last_end(&self) -> Stamp {
+        let ends = self.processes.iter().map(|process| process.gone);
+        ends.filter(|end| end.happened() && !self.processes.iter().any(|p| p.alive_at(*end)))
+            .chain([self.ended])
+            .max()
+            .unwrap_or_default()
     }
 
     /// `worked` is the last sign of work: an agent that works after an end was resumed.

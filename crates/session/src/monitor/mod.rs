@@ -99,9 +99,9 @@ impl Monitor {
         self.note_evidence(event);
         match &event.fact {
             Fact::Unrecognised { .. } => self.unrecognised = self.unrecognised.saturating_add(1),
-            Fact::SessionStarted { process } => self.liveness.seen(stamp, process.as_ref()),
+            Fact::SessionStarted { process } => self.liveness.started(stamp, process.as_ref()),
             Fact::SessionEnded { process, .. } => self.liveness.gone(stamp, process.as_ref()),
-            Fact::ProcessSeen { process } => self.liveness.seen(stamp, Some(process)),
+            Fact::ProcessSeen { process } => self.liveness.seen(stamp, process),
             Fact::ProcessGone { process } => self.liveness.gone(stamp, Some(process)),
             Fact::ProcessMissing => self.liveness.missing(stamp),
             Fact::TitleKnown { title, custom } => {
@@ -292,7 +292,7 @@ impl Monitor {
             let oldest = (0..self.subagents.len())
                 .min_by_key(|at| {
                     let agent = &self.subagents[*at];
-                    (agent.is_working(), agent.work.max(agent.ended))
+                    (agent.is_working(Stamp::NEVER), agent.work.max(agent.ended))
                 })
                 .expect("there are more than the maximum");
             self.subagents.remove(oldest);
@@ -317,19 +317,29 @@ impl Monitor {
         &self.subagents
     }
 
+    /// What the main agent does.
+    pub fn activity(&self) -> Activity<'_> {
+        self.main.activity(self.last_end())
+    }
+
     /// Subagents that still work, the newest last.
     pub fn working_subagents(&self) -> Vec<&Agent> {
+        let end = self.last_end();
         let mut working: Vec<&Agent> =
-            self.subagents.iter().filter(|agent| agent.is_working()).collect();
+            self.subagents.iter().filter(|agent| agent.is_working(end)).collect();
         working.sort_by_key(|agent| agent.work);
         working
     }
 
     /// The open requests of all agents, under review or waiting for a person.
     pub fn open_requests(&self) -> impl Iterator<Item = Open<'_>> {
-        self.requests.iter().filter_map(|request| {
-            request.open(agent_of(&self.main, &self.subagents, &request.agent))
-        })
+        let end = self.last_end();
+        self.requests
+            .iter()
+            .filter_map(|request| {
+                request.open(agent_of(&self.main, &self.subagents, &request.agent))
+            })
+            .filter(move |open| open.asked > end)
     }
 
     pub fn life(&self) -> Life {
@@ -337,10 +347,14 @@ impl Monitor {
         self.liveness.life(self.main.work.max(worked))
     }
 
-    /// When the session was last known to exist by a start of its own; `NEVER` if only its work
-    /// or its facts were heard of.
-    pub fn liveness_known(&self) -> Stamp {
-        self.liveness.known()
+    /// When the session last said hello; `NEVER` if only its work or its facts were heard of.
+    pub fn last_start(&self) -> Stamp {
+        self.liveness.last_start()
+    }
+
+    /// When the session last ended, whether or not it was resumed since.
+    pub fn last_end(&self) -> Stamp {
+        self.liveness.last_end()
     }
 
     pub fn about(&self) -> Option<&About> {

@@ -10,7 +10,8 @@ use super::state::{AgentState, Group, SubState};
 use crate::limits::{FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_WORK_MAX_MS};
 use crate::moment::{Source, Stamp, Timestamp};
 use crate::monitor::{
-    Activity, Agent, Failure, FailureKind, Life, Monitor, Open, RequestKind, Stage, TurnEnd,
+    Activity, Agent, Failure, FailureKind, Latest, Life, Monitor, Open, RequestKind, Stage,
+    ToolStart, TurnEnd,
 };
 
 /// A verdict before it is dressed for the wire.
@@ -94,7 +95,7 @@ fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
         return asked(monitor, &request);
     }
     let main = monitor.main_agent();
-    match main.activity() {
+    match monitor.activity() {
         Activity::Compacting => Verdict::autonomous(
             SubState::COMPACTING,
             "Compacting the conversation",
@@ -104,7 +105,8 @@ fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
             Verdict::autonomous(SubState::RETRYING, "Trying the model again", main.work)
                 .with_some("message", message)
         }
-        Activity::Acting(_) | Activity::Thinking => at_work(now, monitor, main),
+        Activity::Acting(open) => at_work(now, monitor, main, Some(open)),
+        Activity::Thinking => at_work(now, monitor, main, None),
         Activity::Idle(end) => turn_over(monitor, main, &end),
         Activity::Starting | Activity::Ended => never_prompted(monitor),
     }
@@ -145,7 +147,12 @@ fn asked(monitor: &Monitor, request: &Open<'_>) -> Verdict {
     if waiting > 1 { verdict.with("waiting", waiting as u64) } else { verdict }
 }
 
-fn at_work(now: Timestamp, monitor: &Monitor, main: &Agent) -> Verdict {
+fn at_work(
+    now: Timestamp,
+    monitor: &Monitor,
+    main: &Agent,
+    open: Option<&Latest<ToolStart>>,
+) -> Verdict {
     if let Some(failed) = main.stuck_on_failed_tool()
         && now.ms_since(failed.at) >= FAILED_TOOL_GRACE_MS
     {
@@ -156,7 +163,7 @@ fn at_work(now: Timestamp, monitor: &Monitor, main: &Agent) -> Verdict {
     if let Some(newest) = monitor.working_subagents().last() {
         return delegating(newest);
     }
-    match main.open_tool() {
+    match open {
         Some(open) => {
             let label = format!("Running {}", open.value.tool);
             Verdict::autonomous(SubState::ACTING, label, open.stamp)
@@ -179,7 +186,7 @@ fn delegating(agent: &Agent) -> Verdict {
 
 /// The turn is over: what does the operator do with that?
 fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
-    let since = main.closed();
+    let since = main.closed().max(monitor.last_end());
     match end {
         TurnEnd::Failed(failure) => failed(failure, since),
         TurnEnd::Interrupted => Verdict::needs_you(SubState::INTERRUPTED, "Interrupted", since),
@@ -192,7 +199,8 @@ fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
                 return Verdict::autonomous(SubState::DELEGATING, label, since)
                     .with("background", *background);
             }
-            if last_message.is_none() && main.stuck_on_failed_tool().is_some() {
+            let ended_on_it = main.stuck_on_failed_tool().is_some_and(|failed| failed <= since);
+            if last_message.is_none() && ended_on_it {
                 let label = "Stopped at a failed tool";
                 return Verdict::needs_you(SubState::ERROR, label, since)
                     .sure(0.8)
@@ -240,9 +248,9 @@ fn never_prompted(monitor: &Monitor) -> Verdict {
     if let Some(newest) = monitor.working_subagents().last() {
         return delegating(newest);
     }
-    let known = monitor.liveness_known();
-    if known.happened() {
-        return Verdict::needs_you(SubState::IDLE, "Waiting for your first prompt", known)
+    let started = monitor.last_start();
+    if started.happened() {
+        return Verdict::needs_you(SubState::IDLE, "Waiting for your first prompt", started)
             .sure(0.8);
     }
     let nothing = Stamp { at: monitor.last_signal(), ..Stamp::NEVER };

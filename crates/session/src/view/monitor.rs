@@ -47,8 +47,8 @@ pub fn view(monitor: &Monitor) -> MonitorView {
     if monitor.open_requests().next().is_some() {
         return MonitorView::Active(Active::ToolUse);
     }
-    match monitor.main_agent().activity() {
-        Activity::Starting if monitor.liveness_known().happened() => MonitorView::Idle,
+    match monitor.activity() {
+        Activity::Starting if monitor.last_start().happened() => MonitorView::Idle,
         Activity::Starting | Activity::Ended => MonitorView::Initialized,
         Activity::Thinking | Activity::Retrying(_) => MonitorView::Active(Active::Thinking),
         Activity::Acting(_) => MonitorView::Active(Active::ToolUse),
