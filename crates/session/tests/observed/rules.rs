@@ -1,1 +1,215 @@
+//! Rules that a row cannot say: sources, titles, causes, several things at once.
 
+use qd_session::id::{CallId, ProcessKey, RequestId, ToolName};
+use qd_session::limits::{REQUESTS_MAX, SUBAGENTS_MAX, TOOL_SPANS_MAX};
+use qd_session::moment::{Source, Timestamp};
+use qd_session::monitor::{AgentEvent, Ask, Fact, Life, Monitor, Stage, Usage};
+use qd_session::operator::{Group, SubState, resolve};
+use serde_json::json;
+
+use super::grammar::{event, heard};
+
+fn at(ms: u64, source: Source, name: &str) -> AgentEvent {
+    AgentEvent { source, ..event(name, Timestamp(ms)) }
+}
+
+fn told(events: &[AgentEvent]) -> Monitor {
+    let mut monitor = Monitor::default();
+    events.iter().for_each(|event| monitor.apply(event));
+    monitor
+}
+
+#[test]
+fn the_newest_fact_wins_whatever_its_source() {
+    let monitor = told(&[
+        at(10, Source::Driver, "turn_started"),
+        at(30, Source::Otel, "turn_completed"),
+        at(20, Source::Hook, "tool_started"),
+    ]);
+    let state = resolve(Timestamp(40), &monitor);
+    assert_eq!((state.state, state.source), (SubState::TASK_COMPLETE, Source::Otel));
+}
+
+#[test]
+fn a_source_only_breaks_ties() {
+    let end = at(10, Source::Transcript, "turn_completed");
+    let begun = |source| told(&[end.clone(), at(10, source, "turn_started")]);
+    assert_eq!(resolve(Timestamp(10), &begun(Source::Hook)).state, SubState::THINKING);
+    assert_eq!(resolve(Timestamp(10), &begun(Source::Otel)).state, SubState::TASK_COMPLETE);
+    let mut counted = at(10, Source::Otel, "turn_started");
+    counted.seq = 1;
+    let counted = told(&[end, counted]);
+    assert_eq!(resolve(Timestamp(10), &counted).state, SubState::THINKING, "the sender's counter");
+}
+
+#[test]
+fn the_operator_is_told_since_when_by_whom_and_why() {
+    let monitor = told(&[
+        at(5, Source::Transcript, "turn_started"),
+        at(10, Source::Hook, "approval_requested"),
+        at(12, Source::Registry, "process_seen"),
+    ]);
+    let state = resolve(Timestamp(99), &monitor);
+    assert_eq!(state.group, Group::NeedsYou);
+    assert_eq!((state.since, state.source), (Timestamp(10), Source::Hook));
+    assert_eq!(state.label, "Needs permission: Bash");
+    assert_eq!(
+        state.context,
+        Some(json!({
+            "requestId": "request-main", "tool": "Bash", "text": "may I?",
+            "input": {"command": "make"},
+        }))
+    );
+    let seen: Vec<_> = state.evidence.iter().map(|one| (one.source, one.at, &*one.event)).collect();
+    assert_eq!(
+        seen,
+        [
+            (Source::Transcript, Timestamp(5), "turn_started"),
+            (Source::Hook, Timestamp(10), "approval_requested"),
+            (Source::Registry, Timestamp(12), "process_seen"),
+        ]
+    );
+}
+
+#[test]
+fn the_most_urgent_request_is_shown_and_the_others_are_counted() {
+    let mut plan = event("plan_proposed", Timestamp(10));
+    if let Fact::PlanProposed { request, ask } = &mut plan.fact {
+        *request = RequestId::from("plan");
+        *ask = Ask::default();
+    }
+    let monitor = told(&[
+        event("turn_started", Timestamp(1)),
+        plan,
+        event("sub:approval_requested", Timestamp(20)),
+    ]);
+    let state = resolve(Timestamp(30), &monitor);
+    assert_eq!(state.state, SubState::NEEDS_PERMISSION);
+    let context = state.context.expect("a request has a context");
+    assert_eq!((&context["agent"], &context["waiting"]), (&json!("sub"), &json!(2)));
+}
+
+#[test]
+fn the_oldest_of_equals_is_shown_first() {
+    let ask = |id: &str, ms| {
+        let fact = Fact::ApprovalRequested {
+            request: RequestId::from(id),
+            stage: Stage::Waiting,
+            ask: Ask::default(),
+        };
+        AgentEvent::main(Timestamp(ms), Source::Hook, fact)
+    };
+    let monitor = told(&[ask("a", 20), ask("b", 10)]);
+    let state = resolve(Timestamp(30), &monitor);
+    assert_eq!(state.context.expect("a request has a context")["requestId"], "b");
+}
+
+#[test]
+fn a_question_stamped_after_the_end_of_its_call_opens_nothing() {
+    let monitor = told(&[
+        event("turn_started", Timestamp(1)),
+        event("tool_completed", Timestamp(10)),
+        event("approval_requested", Timestamp(11)),
+    ]);
+    assert_eq!(monitor.open_requests().count(), 0);
+}
+
+#[test]
+fn a_second_process_may_end_without_ending_the_session() {
+    let process = |ms, key: &str, name: &str| {
+        let mut event = event(name, Timestamp(ms));
+        if let Fact::ProcessSeen { process } | Fact::ProcessGone { process } = &mut event.fact {
+            *process = ProcessKey::from(key);
+        }
+        event
+    };
+    let mut events = vec![
+        process(1, "terminal", "process_seen"),
+        event("turn_started", Timestamp(2)),
+        event("approval_requested", Timestamp(3)),
+        process(4, "second", "process_seen"),
+        process(5, "second", "process_gone"),
+    ];
+    let monitor = told(&events);
+    assert_eq!(monitor.life(), Life::Alive);
+    assert_eq!(monitor.open_requests().count(), 1, "the terminal still asks");
+    events.push(process(9, "terminal", "process_seen"));
+    assert_eq!(told(&events).open_requests().count(), 1, "seen again later");
+    events.push(process(10, "terminal", "process_gone"));
+    let ended = told(&events);
+    assert!(matches!(ended.life(), Life::Ended { at } if at.at == Timestamp(10)));
+    assert_eq!(ended.open_requests().count(), 0);
+}
+
+#[test]
+fn the_title_is_the_operators_then_the_clients_then_the_first_prompt() {
+    let mut monitor = told(&[event("user_prompt", Timestamp(10))]);
+    assert_eq!(monitor.title(), Some("build it"));
+    let mut second = event("user_prompt", Timestamp(20));
+    second.fact = Fact::UserPrompt { text: Some("and test it".into()) };
+    monitor.apply(&second);
+    assert_eq!(monitor.title(), Some("build it"), "the first prompt, not the last");
+    monitor.apply(&event("title_known", Timestamp(30)));
+    assert_eq!(monitor.title(), Some("A title"));
+    let mut custom = event("title_known", Timestamp(5));
+    custom.fact = Fact::TitleKnown { title: "Mine".into(), custom: true };
+    monitor.apply(&custom);
+    assert_eq!(monitor.title(), Some("Mine"), "also when it is older");
+}
+
+#[test]
+fn what_is_not_understood_is_counted_and_changes_nothing() {
+    let (mut monitor, now) = heard("turn_started tool_started");
+    let before = resolve(now, &monitor);
+    monitor.apply(&event("unrecognised", now.plus_ms(1)));
+    assert_eq!(monitor.unrecognised(), 1);
+    assert!(resolve(now.plus_ms(1), &monitor).looks_like(&before));
+}
+
+#[test]
+fn usage_mode_and_task_are_kept_with_the_session() {
+    let mut usage = event("usage_reported", Timestamp(3));
+    let known = Usage { model: Some("m".into()), context_tokens: Some(9), context_window: None };
+    usage.fact = Fact::UsageReported { usage: known.clone() };
+    let monitor =
+        told(&[usage, event("mode_changed", Timestamp(4)), event("task_completed", Timestamp(5))]);
+    let about = monitor.about().expect("something is known");
+    assert_eq!(about.usage.as_ref().map(|usage| &usage.value), Some(&known));
+    assert_eq!(about.mode.as_ref().map(|mode| &*mode.value), Some("plan"));
+    let task = about.task.as_ref().and_then(|task| task.value.as_deref());
+    assert_eq!(task, Some("step 1"));
+}
+
+#[test]
+fn what_can_grow_is_bounded() {
+    let mut monitor = told(&[event("turn_started", Timestamp(1))]);
+    for nth in 0..600_u64 {
+        let call = CallId::from(format!("c{nth}").as_str());
+        let tool = ToolName::from("Bash");
+        let fact = Fact::ToolStarted { call, tool, about: None };
+        monitor.apply(&AgentEvent::main(Timestamp(10 + nth), Source::Hook, fact));
+        let request = RequestId::from(format!("r{nth:04}").as_str());
+        let stage = Stage::Waiting;
+        let fact = Fact::ApprovalRequested { request, stage, ask: Ask::default() };
+        monitor.apply(&AgentEvent::main(Timestamp(10 + nth), Source::Hook, fact));
+        let mut sub = event("sub:subagent_started", Timestamp(10 + nth));
+        sub.agent = qd_session::id::AgentId::sub(format!("s{nth}").as_str());
+        monitor.apply(&sub);
+    }
+    assert_eq!(monitor.open_requests().count(), REQUESTS_MAX);
+    assert_eq!(monitor.subagents().len(), SUBAGENTS_MAX);
+    assert!(monitor.main_agent().tools.len() <= TOOL_SPANS_MAX);
+}
+
+#[test]
+fn what_is_forgotten_first_is_what_matters_least() {
+    let mut monitor = told(&[event("turn_started", Timestamp(1))]);
+    monitor.apply(&event("tool_started", Timestamp(2)));
+    for nth in 0..2 * TOOL_SPANS_MAX as u64 {
+        let call = CallId::from(format!("c{nth}").as_str());
+        let fact = Fact::ToolCompleted { call, ok: true };
+        monitor.apply(&AgentEvent::main(Timestamp(10 + nth), Source::Hook, fact));
+    }
+    let now = Timestamp(10_000);
+    assert_eq!(resolve(now, &monitor).state, SubState::ACTING, "an open call outlives ended ones");
+}
