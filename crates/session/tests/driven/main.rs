@@ -4,6 +4,8 @@
 
 mod faults;
 mod invariants;
+mod journal;
+mod operator;
 mod table;
 mod walk;
 mod world;

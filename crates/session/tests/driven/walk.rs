@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use qd_session::machine::{Declined, Event, Kind, Setup, State, Step, Timer, transition};
 
-use super::invariants;
 use super::table::Row;
 use super::world::{NOW, events, fresh_seed, key, setups, step};
+use super::{invariants, operator};
 
 /// One thing that happened.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +27,8 @@ pub struct Seen {
     /// Event names, and whether one was ever accepted.
     pub events: BTreeMap<&'static str, bool>,
     pub rows: BTreeSet<Row>,
+    /// Each state as the operator sees it, with the label.
+    pub views: BTreeSet<(Kind, String, String)>,
 }
 
 /// Every event in every reachable state, for every setup, with the invariants checked at each
@@ -48,6 +50,7 @@ fn visit(setup: &Setup, seen: &mut Seen) {
     while let Some(from) = open.pop() {
         seen.states += 1;
         seen.kinds.insert(from.kind());
+        seen.views.extend(operator::view(setup, &from));
         let seed = fresh_seed(&from);
         for event in events(setup, &from) {
             seen.steps += 1;

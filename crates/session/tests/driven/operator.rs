@@ -1,0 +1,135 @@
+//! `spec/operator-groups.md`: the driven states as the operator sees them, sub-states, urgency.
+
+use std::collections::BTreeSet;
+
+use qd_session::id::SessionId;
+use qd_session::machine::{Kind, Machine, Setup, State};
+use qd_session::moment::{Source, Timestamp};
+use qd_session::operator::{AgentState, Group, SubState, resolve_driven};
+use serde_json::json;
+
+use super::walk::seen;
+
+const SPEC: &str = include_str!("../../../../spec/operator-groups.md");
+
+/// How the operator sees a state: group and sub-state, and the label.
+pub fn view(setup: &Setup, state: &State) -> Option<(Kind, String, String)> {
+    let machine: Machine = serde_json::from_value(json!({
+        "id": SessionId::from("sess_1"), "setup": setup, "state": state,
+        "since": 7, "stale": 0, "refused": 0,
+    }))
+    .expect("a machine is made of these");
+    let shown = resolve_driven(&machine)?;
+    assert_eq!((shown.since, shown.source), (Timestamp(7), Source::Driver));
+    Some((state.kind(), seen_as(&shown), shown.label))
+}
+
+fn seen_as(state: &AgentState) -> String {
+    format!("{}/{}", group_name(state.group), state.state.as_str())
+}
+
+fn group_name(group: Group) -> String {
+    let json = serde_json::to_value(group).expect("a group is JSON");
+    json.as_str().expect("a string").to_owned()
+}
+
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let section = SPEC.split("\n## ").find(|section| section.starts_with(heading));
+    let section = section.unwrap_or_else(|| panic!("no section {heading:?}"));
+    let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
+    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+#[test]
+fn driven_states_are_seen_as_the_page_says() {
+    let written: BTreeSet<(String, String, String)> = table("Driven states")
+        .into_iter()
+        .map(|row| (row[0].clone(), row[2].clone(), row[3].clone()))
+        .collect();
+    let seen: BTreeSet<(String, String, String)> = seen()
+        .views
+        .iter()
+        .map(|(kind, state, label)| (format!("{kind:?}"), state.clone(), label.clone()))
+        .collect();
+    let unwritten: Vec<_> = seen.difference(&written).collect();
+    let never: Vec<_> = written.difference(&seen).collect();
+    assert!(unwritten.is_empty(), "seen without a row: {unwritten:#?}");
+    assert!(never.is_empty(), "rows that are never seen: {never:#?}");
+}
+
+/// The board's order is the page's order: group by group, the most urgent first.
+#[test]
+fn sub_states_are_ordered_as_the_page_says() {
+    let rows = table("Sub-states");
+    let state = |row: &[String], since| AgentState {
+        group: serde_json::from_value(json!(row[0])).expect("a group"),
+        state: serde_json::from_value(json!(row[1])).expect("a sub-state"),
+        label: String::new(),
+        confidence: 1.0,
+        source: Source::Hook,
+        context: None,
+        since: Timestamp(since),
+        evidence: Vec::new(),
+    };
+    for pair in rows.windows(2) {
+        let (before, after) = (state(&pair[0], 5), state(&pair[1], 5));
+        let as_urgent = pair[1][2] == "as urgent";
+        let same_group = before.group == after.group && before.group != Group::NeedsYou;
+        let (before, after) = (before.urgency(), after.urgency());
+        match as_urgent || same_group {
+            true => assert_eq!(before, after, "{pair:?}"),
+            false => assert!(before < after, "{pair:?}"),
+        }
+    }
+    let known: Vec<&str> = rows.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(known, KNOWN.map(|state| state.as_str().to_owned()));
+}
+
+const KNOWN: [SubState; 22] = [
+    SubState::NEEDS_PERMISSION,
+    SubState::AWAITING_INPUT,
+    SubState::ERROR,
+    SubState::USAGE_LIMIT,
+    SubState::AUTH_ERROR,
+    SubState::SERVER_ERROR,
+    SubState::AWAITING_APPROVAL,
+    SubState::BUDGET_EXCEEDED,
+    SubState::PAUSED,
+    SubState::INTERRUPTED,
+    SubState::IDLE,
+    SubState::STARTING,
+    SubState::THINKING,
+    SubState::ACTING,
+    SubState::DELEGATING,
+    SubState::COMPACTING,
+    SubState::RETRYING,
+    SubState::HOOKS,
+    SubState::STOPPING,
+    SubState::UNKNOWN,
+    SubState::TASK_COMPLETE,
+    SubState::SESSION_ENDED,
+];
+
+#[test]
+fn in_needs_you_who_waits_longest_comes_first_and_elsewhere_the_newest() {
+    let state = |group, state: SubState, since| AgentState {
+        group,
+        state,
+        label: String::new(),
+        confidence: 1.0,
+        source: Source::Hook,
+        context: None,
+        since: Timestamp(since),
+        evidence: Vec::new(),
+    };
+    let needs = |since| state(Group::NeedsYou, SubState::IDLE, since).urgency();
+    assert!(needs(1) < needs(2));
+    for group in [Group::Autonomous, Group::Delivered] {
+        let of = |since| state(group, SubState::THINKING, since).urgency();
+        assert!(of(2) < of(1));
+    }
+    let unknown: SubState = serde_json::from_value(json!("conflict")).expect("an open set");
+    let unknown = state(Group::NeedsYou, unknown, 9).urgency();
+    assert!(unknown > state(Group::NeedsYou, SubState::INTERRUPTED, 9).urgency());
+}
