@@ -173,6 +173,10 @@ impl Batch {
         self.runs.iter().find(|run| run.id.as_ref() == Some(id))
     }
 
+    pub fn is_unfinished(&self, id: &RunId) -> bool {
+        self.run(id).is_some_and(|run| matches!(run.fate, Fate::Queued | Fate::Running))
+    }
+
     /// The run of that id, if it has not ended.
     pub fn unfinished_mut(&mut self, id: &RunId) -> Option<&mut Run> {
         self.runs.iter_mut().find(|run| {

@@ -60,7 +60,7 @@ fn is_stale(state: &State, event: &Event) -> bool {
     }
     match event {
         Event::ToolStarted { run } | Event::ToolFinished { run, .. } => match state {
-            State::ExecutingTools { batch, .. } => batch.clone().unfinished_mut(run).is_none(),
+            State::ExecutingTools { batch, .. } => !batch.is_unfinished(run),
             State::Idle
             | State::Starting { .. }
             | State::Ready(_)

@@ -232,6 +232,8 @@ impl Agent {
         let at = match self.tools.binary_search_by(|span| span.call.cmp(call)) {
             Ok(at) => at,
             Err(at) => {
+                // Mostly one at a time; a vector's own growth begins at four.
+                self.tools.reserve_exact(1);
                 self.tools.insert(at, ToolSpan { call: call.clone(), started: None, ended: None });
                 at
             }

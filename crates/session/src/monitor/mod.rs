@@ -11,6 +11,7 @@ mod event;
 mod latest;
 mod liveness;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -42,29 +43,29 @@ pub struct Monitor {
     unrecognised: u32,
 }
 
-/// What is known of the session besides its state.
+/// What is known of the session besides its state. Each part is kept aside: few sessions have all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct About {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_prompt: Option<Latest<Arc<str>>>,
+    pub first_prompt: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<Latest<Arc<str>>>,
+    pub title: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub custom_title: Option<Latest<Arc<str>>>,
+    pub custom_title: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Latest<Arc<str>>>,
+    pub mode: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Latest<Usage>>,
+    pub usage: Option<Box<Latest<Usage>>>,
     /// The to-do item that was ticked off last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<Latest<Option<Arc<str>>>>,
+    pub task: Option<Box<Latest<Option<Arc<str>>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<Latest<Arc<str>>>,
+    pub cwd: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<Latest<Arc<str>>>,
+    pub branch: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub transcript: Option<Latest<Arc<str>>>,
+    pub transcript: Option<Box<Latest<Arc<str>>>>,
 }
 
 impl About {
@@ -77,7 +78,7 @@ impl About {
         ];
         for (slot, part) in slots {
             if let Some(part) = part {
-                Latest::join(slot, stamp, part.clone());
+                Latest::join_boxed(slot, stamp, part.clone());
             }
         }
     }
@@ -89,7 +90,7 @@ impl About {
 pub struct Evidence {
     pub source: Source,
     pub at: Timestamp,
-    pub event: Arc<str>,
+    pub event: Cow<'static, str>,
 }
 
 impl Monitor {
@@ -107,17 +108,29 @@ impl Monitor {
             Fact::TitleKnown { title, custom } => {
                 let about = self.about.get_or_insert_default();
                 let slot = if *custom { &mut about.custom_title } else { &mut about.title };
-                Latest::join(slot, stamp, title.clone());
+                Latest::join_boxed(slot, stamp, title.clone());
             }
             Fact::ModeChanged { mode } => {
-                Latest::join(&mut self.about.get_or_insert_default().mode, stamp, mode.clone());
+                Latest::join_boxed(
+                    &mut self.about.get_or_insert_default().mode,
+                    stamp,
+                    mode.clone(),
+                );
             }
             Fact::UsageReported { usage } => {
-                Latest::join(&mut self.about.get_or_insert_default().usage, stamp, usage.clone());
+                Latest::join_boxed(
+                    &mut self.about.get_or_insert_default().usage,
+                    stamp,
+                    usage.clone(),
+                );
             }
             Fact::PlaceKnown { place } => self.about.get_or_insert_default().learn(stamp, place),
             Fact::TaskCompleted { subject } => {
-                Latest::join(&mut self.about.get_or_insert_default().task, stamp, subject.clone());
+                Latest::join_boxed(
+                    &mut self.about.get_or_insert_default().task,
+                    stamp,
+                    subject.clone(),
+                );
             }
             Fact::ApprovalRequested { request, stage, ask } => {
                 self.ask(event, request, RequestKind::Permission, *stage, ask);
@@ -157,7 +170,7 @@ impl Monitor {
         {
             let first = &mut self.about.get_or_insert_default().first_prompt;
             if first.as_ref().is_none_or(|known| (stamp, text) < (known.stamp, &known.value)) {
-                *first = Some(Latest { stamp, value: text.clone() });
+                *first = Some(Box::new(Latest { stamp, value: text.clone() }));
             }
         }
         let agent = self.agent_mut(&event.agent);
@@ -271,6 +284,8 @@ impl Monitor {
             Some(_) => {}
             None => {
                 let at = self.evidence.partition_point(|known| known.source < new.source);
+                // A session has one or two sources; a vector's own growth begins at four.
+                self.evidence.reserve_exact(1);
                 self.evidence.insert(at, new);
             }
         }

@@ -1,0 +1,56 @@
+//! `spec/limits.md` shows the numbers that hold.
+
+use qd_session::limits::*;
+use qd_session::machine::{FailurePolicy, HookConfig, ToolFilter};
+
+#[test]
+fn the_page_shows_the_limits_that_hold() {
+    let [first, second] = LLM_RETRY_DELAYS_MS;
+    let held = [
+        ("TOOL_SPANS_MAX", TOOL_SPANS_MAX.to_string()),
+        ("REQUESTS_MAX", REQUESTS_MAX.to_string()),
+        ("SUBAGENTS_MAX", SUBAGENTS_MAX.to_string()),
+        ("PROCESSES_MAX", PROCESSES_MAX.to_string()),
+        ("MISSING_PROCESS_GRACE_MS", MISSING_PROCESS_GRACE_MS.to_string()),
+        ("UNOBSERVED_WORK_MAX_MS", UNOBSERVED_WORK_MAX_MS.to_string()),
+        ("FAILED_TOOL_GRACE_MS", FAILED_TOOL_GRACE_MS.to_string()),
+        ("ENDED_ON_BOARD_MS", ENDED_ON_BOARD_MS.to_string()),
+        ("LLM_SILENCE_MAX_MS", LLM_SILENCE_MAX_MS.to_string()),
+        ("LLM_RETRY_DELAYS_MS", format!("{first}, {second}")),
+        ("RETRY_AFTER_MAX_MS", RETRY_AFTER_MAX_MS.to_string()),
+        ("TOOL_RETRIES_MAX", TOOL_RETRIES_MAX.to_string()),
+        ("TOOL_RETRY_DELAY_MS", TOOL_RETRY_DELAY_MS.to_string()),
+        ("TOOL_TIMEOUT_MS", TOOL_TIMEOUT_MS.to_string()),
+        ("HOOK_TIMEOUT_MS", HOOK_TIMEOUT_MS.to_string()),
+        ("STOP_GRACE_MS", STOP_GRACE_MS.to_string()),
+        ("SESSION_CREATED_GRACE_MS", SESSION_CREATED_GRACE_MS.to_string()),
+    ];
+    let page = include_str!("../../../spec/limits.md");
+    let written: Vec<(&str, String)> = page
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|line| {
+            let mut cells = line.trim_matches('|').split('|').map(str::trim);
+            let name = cells.next().expect("a name");
+            (name, cells.next().expect("a value").to_owned())
+        })
+        .collect();
+    assert_eq!(written, held);
+}
+
+/// `hooks.json` as the seed writes it, with what it leaves out.
+#[test]
+fn a_hook_has_defaults() {
+    let written = r#"{"name":"auto_commit","command":["git","commit","-am","Auto-commit"]}"#;
+    let hook: HookConfig = serde_json::from_str(written).expect("only what is necessary");
+    assert_eq!(hook.timeout_ms, 120_000);
+    assert_eq!(hook.failure_policy, FailurePolicy::FailSession);
+    assert_eq!(hook.tool_filter, ToolFilter::AnyMutating);
+    let full = r#"{"name":"fmt","command":["cargo","fmt"],"timeout_ms":9,
+        "failure_policy":{"type":"retry","max_attempts":2,"delay_ms":500},
+        "tool_filter":{"type":"tool_names","names":["edit_file"]}}"#;
+    let hook: HookConfig = serde_json::from_str(full).expect("all of it");
+    assert_eq!(hook.failure_policy, FailurePolicy::Retry { max_attempts: 2, delay_ms: 500 });
+    assert_eq!(hook.tool_filter, ToolFilter::ToolNames { names: vec!["edit_file".into()] });
+}
