@@ -154,7 +154,10 @@ impl Handler {
     pub(super) fn status(&mut self, at: Timestamp, id: &Arc<str>, status: Status, told: &mut Told) {
         match status.r#type.as_deref() {
             Some("idle") => self.idle(at, id, told),
-            Some("busy") => told.push(id, self.session(id, at).busy_again()),
+            Some("busy") => {
+                let busy = self.session(id, at).is_busy(at);
+                busy.into_iter().for_each(|busy| told.push(id, busy));
+            }
             Some("retry") => {
                 self.session(id, at).go_on();
                 let message = status.message.as_deref().map(|message| head(message, 200));
@@ -167,7 +170,7 @@ impl Handler {
     pub(super) fn idle(&mut self, at: Timestamp, id: &Arc<str>, told: &mut Told) {
         let session = self.session(id, at);
         let is_subagent = session.parent.is_some();
-        let ended = session.end();
+        let ended = session.end(at);
         told.push(id, ended);
         if is_subagent {
             told.push(id, Fact::SubagentEnded);
@@ -178,11 +181,11 @@ impl Handler {
         match reason {
             // Of a turn that is over the abort itself has told.
             Some("interrupted") if self.session(id, at).busy => {
-                self.session(id, at).close();
+                self.session(id, at).close(at);
                 told.push(id, Fact::Interrupted);
             }
             Some("error") if self.session(id, at).busy => {
-                self.session(id, at).close();
+                self.session(id, at).close(at);
                 let failure = Failure { kind: FailureKind::Other, message: None, resets_at: None };
                 told.push(id, Fact::TurnFailed { failure });
             }
@@ -198,7 +201,7 @@ impl Handler {
         error: &wire::Failure,
         told: &mut Told,
     ) {
-        self.session(id, at).close();
+        self.session(id, at).close(at);
         told.push(id, ending(error));
     }
 

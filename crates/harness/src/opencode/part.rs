@@ -8,6 +8,7 @@ use qd_session::monitor::Fact;
 use serde_json::Value;
 
 use super::handler::{Handler, Told};
+use super::request::question_stand_in;
 use super::wire::{Part, ToolState};
 use crate::excerpt::head;
 
@@ -46,9 +47,16 @@ impl Handler {
         let tool = part.tool.as_deref().unwrap_or("tool");
         self.delegation(at, id, &state, told);
         let session = self.session(id, at);
+        if matches!(state.status.as_deref(), Some("completed" | "error")) {
+            session.drop_stand_in(&call).into_iter().for_each(|fact| told.push(id, fact));
+        }
         match state.status.as_deref() {
             Some("running") if !session.is_settled(part.message_id.as_deref()) => {
                 session.busy = true;
+                let questions = state.input.as_ref().and_then(|input| input.get("questions"));
+                if let Some(questions) = questions.filter(|_| tool == "question") {
+                    session.stand_in(&call, question_stand_in(at, &call, questions));
+                }
                 let about = about(&state);
                 told.push(id, Fact::ToolStarted { call, tool: ToolName::new(tool), about });
             }

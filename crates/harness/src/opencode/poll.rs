@@ -60,6 +60,11 @@ impl Handler {
                 self.prompted(at, &id, &body, told);
                 About::Prompt(id)
             }
+            ("POST", ["session", id, "abort"]) => {
+                let session = self.session(&Arc::from(*id), at);
+                session.aborted = session.busy;
+                About::Other
+            }
             ("POST", ["permission", request, "reply"])
             | ("POST", ["session", _, "permissions", request]) => {
                 let reply = body.get("reply").or(body.get("response")).and_then(Value::as_str);
@@ -115,7 +120,7 @@ impl Handler {
             About::Statuses => self.statuses(at, polled.at, read(body)?, told),
             About::Sessions => self.listed(at, body?, told)?,
             About::Prompt(id) if !fine => {
-                self.session(&id, at).close();
+                self.session(&id, at).close(at);
                 told.push(&id, refused(status, body.as_ref()));
             }
             // Gone means answered by somebody else.

@@ -48,7 +48,9 @@ impl Handler {
         let session = self.session(id, at);
         if !session.requests.contains_key(&request) {
             let waiting = question_waiting(at, &asked);
+            let stand_in = waiting.ask.call.as_ref().and_then(|call| session.drop_stand_in(call));
             told.push(id, waiting.fact(&request, Stage::Waiting));
+            stand_in.into_iter().for_each(|fact| told.push(id, fact));
             session.ask(request, waiting);
         }
         Some(())
@@ -98,6 +100,8 @@ impl Handler {
                 }
                 WaitKind::Question | WaitKind::Plan => question_waiting(at, &asked),
             };
+            let stand_in = waiting.ask.call.as_ref().and_then(|call| session.drop_stand_in(call));
+            stand_in.into_iter().for_each(|fact| told.push(&id, fact));
             told.push(&id, waiting.fact(&request, Stage::Waiting));
             session.ask(request, waiting);
         }
@@ -154,6 +158,17 @@ fn question_waiting(at: Timestamp, asked: &Properties) -> Waiting {
     };
     let kind = if is_plan { WaitKind::Plan } else { WaitKind::Question };
     Waiting { kind, ask, asked: at, due: None }
+}
+
+/// A question known only by its running tool; its own request has a while to come.
+pub fn question_stand_in(at: Timestamp, call: &CallId, questions: &Value) -> Waiting {
+    let ask = Ask {
+        call: Some(call.clone()),
+        tool: Some(ToolName::new("question")),
+        text: questions_text(questions),
+        input: Some(input(&questions.to_string())),
+    };
+    Waiting { kind: WaitKind::Question, ask, asked: at, due: Some(at.plus_ms(REVIEW_MS)) }
 }
 
 fn call_of(asked: &Properties) -> Option<CallId> {

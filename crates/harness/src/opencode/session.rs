@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use qd_session::id::RequestId;
+use qd_session::id::{CallId, RequestId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Stage};
 
@@ -16,6 +16,9 @@ const REQUESTS_MAX: usize = 64;
 /// so only the last few matter.
 const PROMPTS_MAX: usize = 64;
 
+/// Events this near may have changed places on their way.
+const OVERTAKING_MS: u64 = 200;
+
 #[derive(Debug, Default)]
 pub struct Session {
     /// The session that delegated to this one.
@@ -25,6 +28,10 @@ pub struct Session {
     pub busy: bool,
     /// The operator turned a request down; if nothing follows, that ended the turn.
     pub turned_down: bool,
+    /// The operator asked to end the turn.
+    pub aborted: bool,
+    /// When the last turn ended.
+    closed_at: Timestamp,
     pub requests: BTreeMap<RequestId, Waiting>,
     /// Messages of the operator's. True once the text is known.
     prompts: BTreeMap<String, bool>,
@@ -90,9 +97,9 @@ impl Session {
     }
 
     /// The end of the turn. What it waited for is closed with it.
-    pub fn end(&mut self) -> Fact {
-        self.close();
-        if self.turned_down {
+    pub fn end(&mut self, at: Timestamp) -> Fact {
+        self.close(at);
+        if self.turned_down || self.aborted {
             return Fact::Interrupted;
         }
         let said = self.text.as_ref().filter(|(message, _)| *message == self.answer);
@@ -103,8 +110,9 @@ impl Session {
         }
     }
 
-    pub fn close(&mut self) {
+    pub fn close(&mut self, at: Timestamp) {
         self.busy = false;
+        self.closed_at = self.closed_at.max(at);
         self.settled.clone_from(&self.answer);
         self.requests.clear();
         self.idle_due = None;
@@ -113,6 +121,7 @@ impl Session {
     pub fn begin(&mut self) {
         self.busy = true;
         self.turned_down = false;
+        self.aborted = false;
         self.cut_off = false;
         self.requests.clear();
         self.idle_due = None;
@@ -126,11 +135,15 @@ impl Session {
         Fact::LlmStarted
     }
 
-    /// Busy may only mean that the server still cleans up after what was turned down.
-    pub fn busy_again(&mut self) -> Fact {
+    /// The status says busy. It says so once more while the server ends a turn, and the two may
+    /// overtake each other: what follows at once on an end begins nothing.
+    pub fn is_busy(&mut self, at: Timestamp) -> Option<Fact> {
+        if !self.busy && at.ms_since(self.closed_at) < OVERTAKING_MS {
+            return None;
+        }
         self.busy = true;
         self.idle_due = None;
-        Fact::LlmStarted
+        Some(Fact::LlmStarted)
     }
 
     pub fn is_settled(&self, message: Option<&str>) -> bool {
@@ -144,6 +157,22 @@ impl Session {
         self.busy = true;
         self.idle_due = None;
         self.requests.insert(id, waiting);
+    }
+
+    /// The question tool runs. Its request has its own event; if that is lost, the tool stands in
+    /// for it, so that the session is seen to wait.
+    pub fn stand_in(&mut self, call: &CallId, waiting: Waiting) {
+        let known = self.requests.values().any(|known| known.ask.call.as_ref() == Some(call));
+        if !known {
+            self.ask(stand_in_id(call), waiting);
+        }
+    }
+
+    /// The call is over, or its own request has come. What the stand-in has opened is closed.
+    pub fn drop_stand_in(&mut self, call: &CallId) -> Option<Fact> {
+        let id = stand_in_id(call);
+        let waiting = self.requests.remove(&id)?;
+        waiting.due.is_none().then(|| waiting.kind.settled(id))
     }
 
     pub fn next_timeout(&self) -> Option<Timestamp> {
@@ -162,6 +191,10 @@ impl Session {
         }
         facts
     }
+}
+
+fn stand_in_id(call: &CallId) -> RequestId {
+    RequestId::new(format!("call:{call}"))
 }
 
 impl Waiting {

@@ -8,7 +8,7 @@ use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Fact};
 
 use super::stream::{Facts, Stream};
-use super::wire::{Exit, parse};
+use super::wire::{Exit, is_deadly, parse};
 use crate::excerpt;
 use crate::signal::{Channel, Direction, Sighting, Signal};
 
@@ -95,6 +95,9 @@ impl Followed {
         match (signal.channel, signal.direction) {
             (Channel::Stream, Direction::FromAgent) => {
                 self.stream.hear(signal.at, parse(signal.payload)?)
+            }
+            (Channel::Stream, Direction::ToAgent) if is_deadly(signal.payload) => {
+                Some(self.stream.killed())
             }
             (Channel::Stream, Direction::ToAgent) => self.stream.told(parse(signal.payload)?),
             (Channel::Process, _) => {

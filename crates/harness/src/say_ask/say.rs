@@ -7,7 +7,10 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 
 use super::seen::Sight;
-use super::stream::{Facts, Phase, RESULT_GRACE_MS, Stream, hands_over_by_ask, is_news, main};
+use super::stream::{
+    Facts, Phase, RESULT_GRACE_MS, SUBTASK_RESULT_GRACE_MS, Stream, hands_over_by_ask, is_news,
+    main,
+};
 use super::wire::Message;
 use crate::excerpt::{head, tail};
 
@@ -166,7 +169,11 @@ impl Stream {
             self.complete(facts);
         } else {
             self.end_running(true, facts);
-            self.result_due = Some(at.plus_ms(RESULT_GRACE_MS));
+            let patience = match self.subtask {
+                Some(_) => SUBTASK_RESULT_GRACE_MS,
+                None => RESULT_GRACE_MS,
+            };
+            self.result_due = Some(at.plus_ms(patience));
         }
     }
 

@@ -16,7 +16,10 @@ use crate::excerpt::{head, tail};
 
 /// Longest time between Kilo's "this is the result" and the ask that hands it over. When that ask
 /// is lost the result stands alone and the turn is over all the same.
-pub const RESULT_GRACE_MS: u64 = 3_000;
+pub const RESULT_GRACE_MS: u64 = 400;
+
+/// The same for a subtask, whose result goes to the task above and ends nothing.
+pub const SUBTASK_RESULT_GRACE_MS: u64 = 10_000;
 
 /// A client that was started with a prompt echoes it within this time; after it, it waits for one.
 const PROMPT_GRACE_MS: u64 = 5_000;
@@ -331,6 +334,11 @@ impl Stream {
             Phase::Completed | Phase::Fresh if text.is_some() => self.begin(text, facts),
             Phase::Working | Phase::Failed | Phase::Paused | Phase::Completed | Phase::Fresh => {}
         }
+    }
+
+    /// The process was sent a signal that ends it: Kilo says nothing any more.
+    pub fn killed(&mut self) -> Facts {
+        self.exited(&Exit { exited: true, exit_code: None })
     }
 
     /// The process was seen to end. A client that refused its configuration exits as if all were

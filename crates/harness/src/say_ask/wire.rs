@@ -207,6 +207,20 @@ pub fn parse(payload: &[u8]) -> Option<Line> {
     parse_plain(text)
 }
 
+/// A signal of the operating system that was sent to the client, and that it does not survive:
+/// `"SIGTERM"`, or an object that names it.
+pub fn is_deadly(payload: &[u8]) -> bool {
+    let named = match serde_json::from_slice::<Value>(payload) {
+        Ok(Value::String(name)) => name,
+        Ok(Value::Object(fields)) => match fields.get("signal") {
+            Some(Value::String(name)) => name.clone(),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!(named.trim(), "SIGTERM" | "SIGKILL" | "SIGHUP")
+}
+
 fn parse_plain(text: &str) -> Option<Line> {
     let bare = without_escapes(text);
     serde_json::from_str(bare.get(bare.find('{')?..)?.trim_end()).ok()
