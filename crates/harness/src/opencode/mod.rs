@@ -19,8 +19,12 @@ mod event;
 mod handler;
 mod part;
 mod poll;
+mod reply;
 mod request;
 mod session;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use self::handler::Handler;
+pub use self::reply::{Call, abort, create, decide, polls, prompt, reject_question};

@@ -16,10 +16,18 @@
 
 mod ask;
 mod handler;
+mod manager;
 mod policy;
+mod reply;
 mod say;
 mod seen;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use self::handler::Handler;
+pub use self::manager::manager_input;
+pub use self::reply::{
+    CLINE_CANNOT, cancel_task, cline, go_on, kilo, message, new_task, retry_mended, set_mode,
+};

@@ -85,15 +85,17 @@ fn inputs() -> Vec<(&'static str, &'static str, Input)> {
 fn views() -> Vec<ManagerView> {
     let mut views = Vec::new();
     for state in ManagerState::ALL {
-        let waits = matches!(
-            state,
-            ManagerState::WaitingApproval | ManagerState::WaitingInput | ManagerState::Paused
-        );
         let creating = state == ManagerState::Creating;
         let asked: &[bool] = match state {
             ManagerState::Error => &[false, true],
-            _ if waits => &[true],
-            _ => &[false],
+            ManagerState::WaitingApproval | ManagerState::WaitingInput | ManagerState::Paused => {
+                &[true]
+            }
+            ManagerState::Idle
+            | ManagerState::Creating
+            | ManagerState::Streaming
+            | ManagerState::Completed
+            | ManagerState::Stopped => &[false],
         };
         for (&asked, misconfigured) in asked.iter().flat_map(|a| [(a, false), (a, true)]) {
             let plain = ManagerView { state, asked, misconfigured, ..ManagerView::default() };
