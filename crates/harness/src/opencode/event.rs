@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Fact, Failure, FailureKind, Place, Usage};
+use qd_session::monitor::{Fact, Failure, FailureKind, Place};
 
 use super::handler::{Handler, Told};
+use super::session::WaitKind;
 use super::wire::{self, Envelope, Info, Properties, Status};
 use crate::excerpt::head;
 
 /// A session that was created with a prompt hears of it within this time; after it, it waits.
 const PROMPT_GRACE_MS: u64 = 1_000;
 
-/// What concerns no session: the server, its plugins, files, terminals.
-const SILENT: [&str; 25] = [
+/// What concerns no session's state: the server, its plugins, files, terminals, and the server's
+/// next protocol, which it sends besides this one.
+const SILENT: [&str; 34] = [
+    "background_process.",
     "catalog.",
     "command.",
     "config.",
@@ -23,22 +26,30 @@ const SILENT: [&str; 25] = [
     "indexing.",
     "installation.",
     "integration.",
+    "interactive_terminal.",
+    "kilocode.",
     "lsp.",
     "mcp.",
+    "memory.",
     "models.",
+    "models-dev.",
+    "permission.v2.",
     "plugin.",
     "project.",
     "pty.",
+    "question.v2.",
     "reference.",
+    "remote.",
+    "sandbox.",
     "server.",
+    "session.next.",
+    "session.queue.",
     "skill.",
-    "storage.",
-    "telemetry.",
     "tui.",
     "vcs.",
     "workspace.",
     "worktree.",
-    "remote.",
+    "storage.",
 ];
 
 impl Handler {
@@ -79,14 +90,27 @@ impl Handler {
             "permission.replied" => {
                 let request = properties.request_id?;
                 let rejected = properties.reply.as_deref() == Some("reject");
-                self.settled(at, &id, &request, super::session::WaitKind::Permission, told);
+                self.settled(at, &id, &request, WaitKind::Permission, told);
                 self.session(&id, at).turned_down |= rejected;
             }
             "question.replied" | "question.rejected" => {
                 let request = properties.request_id?;
-                self.settled(at, &id, &request, super::session::WaitKind::Question, told);
+                self.settled(at, &id, &request, WaitKind::Question, told);
                 self.session(&id, at).turned_down |= name == "question.rejected";
             }
+            // Kilo without a network tries again by itself once it is back.
+            "session.network.asked" => self.offline(at, &id, properties.message.as_deref(), told),
+            "session.network.replied" => told.push(&id, self.session(&id, at).go_on()),
+            "session.network.restored" | "session.network.rejected" => {}
+            // A suggestion that does not block is no request.
+            "suggestion.shown" if properties.blocking == Some(true) => {
+                self.question(at, &id, properties, told)?;
+            }
+            "suggestion.accepted" | "suggestion.dismissed" => {
+                let request = properties.request_id?;
+                self.settled(at, &id, &request, WaitKind::Question, told);
+            }
+            "suggestion.shown" => {}
             "todo.updated" => self.todos(at, &id, properties.todos?, told),
             "message.part.delta"
             | "message.part.removed"
@@ -114,9 +138,9 @@ impl Handler {
         if created && !session.busy && session.answer.is_none() {
             session.idle_due = Some(at.plus_ms(PROMPT_GRACE_MS));
         }
-        let title = info.title.filter(|title| !is_made_up(title));
+        let title = info.title.filter(|title| !is_made_up(title)).map(|title| head(&title, 200));
         if let Some(title) = title.filter(|title| session.title.as_ref() != Some(title)) {
-            told.push(id, Fact::TitleKnown { title: head(&title, 200), custom: false });
+            told.push(id, Fact::TitleKnown { title: title.clone(), custom: false });
             session.title = Some(title);
         }
         if let Some(cwd) = info.directory.filter(|cwd| session.cwd.as_ref() != Some(cwd)) {
@@ -158,13 +182,16 @@ impl Handler {
                 let busy = self.session(id, at).is_busy(at);
                 busy.into_iter().for_each(|busy| told.push(id, busy));
             }
-            Some("retry") => {
-                self.session(id, at).go_on();
-                let message = status.message.as_deref().map(|message| head(message, 200));
-                told.push(id, Fact::LlmRetrying { message });
-            }
+            Some("retry" | "offline") => self.offline(at, id, status.message.as_deref(), told),
             _ => {}
         }
+    }
+
+    /// The model cannot be reached for now.
+    fn offline(&mut self, at: Timestamp, id: &Arc<str>, said: Option<&str>, told: &mut Told) {
+        self.session(id, at).go_on();
+        let message = said.map(|said| head(said, 200));
+        told.push(id, Fact::LlmRetrying { message });
     }
 
     pub(super) fn idle(&mut self, at: Timestamp, id: &Arc<str>, told: &mut Told) {
@@ -204,62 +231,7 @@ impl Handler {
         self.session(id, at).close(at);
         told.push(id, ending(error));
     }
-
-    fn message(&mut self, at: Timestamp, id: &Arc<str>, info: Info, told: &mut Told) {
-        let session = self.session(id, at);
-        let Some(message) = info.id.as_deref() else { return };
-        if info.role.as_deref() == Some("user") {
-            if session.note_prompt(message) && !session.busy {
-                session.begin();
-                told.push(id, Fact::TurnStarted);
-            }
-            return;
-        }
-        let over = info.time.as_ref().is_some_and(|time| time.completed.is_some());
-        if session.answer.as_deref() != Some(message) && !over && info.error.is_none() {
-            session.answer = Some(message.to_owned());
-            told.push(id, session.go_on());
-        }
-        let current = session.answer.as_deref() == Some(message);
-        if current {
-            session.cut_off = info.finish.as_deref() == Some("length");
-        }
-        if info.summary.as_ref().and_then(serde_json::Value::as_bool) == Some(true) {
-            told.push(id, if over { Fact::CompactionEnded } else { Fact::CompactionStarted });
-        }
-        if let Some(mode) = info.mode.filter(|mode| session.mode.as_ref() != Some(mode)) {
-            told.push(id, Fact::ModeChanged { mode: mode.as_str().into() });
-            session.mode = Some(mode);
-        }
-        if let Some(tokens) = info.tokens.as_ref().filter(|tokens| tokens.context() > 0) {
-            let model = info.model_id.as_deref().map(Arc::from);
-            let context_tokens = Some(tokens.context());
-            let usage = Usage { model, context_tokens, context_window: None };
-            told.push(id, Fact::UsageReported { usage });
-        }
-        // The failure itself may have been lost; of a turn that is over it is no news.
-        if let Some(error) = info.error.filter(|_| current && session.busy) {
-            self.failed(at, id, &error, told);
-        }
-    }
-
-    fn todos(&mut self, at: Timestamp, id: &Arc<str>, todos: Vec<wire::Todo>, told: &mut Told) {
-        let session = self.session(id, at);
-        let done: std::collections::BTreeSet<String> = todos
-            .into_iter()
-            .filter(|todo| todo.status.as_deref() == Some("completed"))
-            .filter_map(|todo| Some(head(&todo.content?, 200).to_string()))
-            .take(TODOS_MAX)
-            .collect();
-        for subject in done.difference(&session.done_todos) {
-            told.push(id, Fact::TaskCompleted { subject: Some(subject.as_str().into()) });
-        }
-        session.done_todos = done;
-    }
 }
-
-/// Most to-do items of a list that are compared with the list before.
-const TODOS_MAX: usize = 256;
 
 /// `message.updated.1` → `message.updated`.
 fn unversioned(name: &str) -> &str {

@@ -17,6 +17,7 @@
 
 mod event;
 mod handler;
+mod message;
 mod part;
 mod poll;
 mod reply;

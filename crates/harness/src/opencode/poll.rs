@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::handler::{Handler, Told};
 use super::request::refused;
-use super::session::WaitKind;
+use super::session::{Session, WaitKind};
 use super::wire::{Envelope, Info, Properties, Status};
 use crate::excerpt::head;
 
@@ -140,9 +140,8 @@ impl Handler {
         turned_down: bool,
         told: &mut Told,
     ) {
-        let holds = |session: &super::session::Session| {
-            session.requests.keys().any(|known| known.as_str() == request)
-        };
+        let holds =
+            |session: &Session| session.requests.keys().any(|known| known.as_str() == request);
         let found = self.sessions().iter().find(|(_, session)| holds(session));
         if let Some(id) = found.map(|(id, _)| id.clone()) {
             self.settled(at, &id, request, kind, told);
@@ -178,9 +177,9 @@ impl Handler {
     }
 
     fn listed(&mut self, at: Timestamp, body: Value, told: &mut Told) -> Option<()> {
-        let infos: Vec<Info> = match body {
-            Value::Array(_) => serde_json::from_value(body).ok()?,
-            one => vec![serde_json::from_value(one).ok()?],
+        let infos: Vec<Info> = match body.is_array() {
+            true => serde_json::from_value(body).ok()?,
+            false => vec![serde_json::from_value(body).ok()?],
         };
         for info in infos {
             if let Some(id) = info.id.as_deref().map(Arc::<str>::from) {

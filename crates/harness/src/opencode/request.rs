@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use qd_session::id::{CallId, RequestId, ToolName};
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Ask, Fact, Stage};
+use qd_session::monitor::{Ask, Fact, Failure, FailureKind, Stage};
 use serde_json::{Value, json};
 
 use super::handler::{Handler, Told};
@@ -124,11 +124,9 @@ impl Handler {
 fn permission_ask(asked: &Properties) -> Ask {
     let metadata = asked.metadata.as_ref();
     let command = metadata.and_then(|metadata| metadata.get("command")?.as_str());
-    let patterns = asked.patterns.as_ref().map(|patterns| match patterns {
-        Value::Array(all) => all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
-        Value::String(one) => one.clone(),
-        _ => String::new(),
-    });
+    let patterns = asked.patterns.as_ref().and_then(Value::as_array);
+    let patterns =
+        patterns.map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
     let whole = json!({
         "permission": asked.permission,
         "patterns": asked.patterns,
@@ -146,7 +144,8 @@ fn permission_ask(asked: &Properties) -> Ask {
 /// A plan that is finished is asked about with the question tool's means.
 fn question_waiting(at: Timestamp, asked: &Properties) -> Waiting {
     let questions = asked.questions.as_ref();
-    let text = questions.and_then(questions_text);
+    let suggested = asked.text.as_deref().map(|text| head(text, 2_000));
+    let text = questions.and_then(questions_text).or(suggested);
     let is_plan = text.as_deref().is_some_and(|text| {
         text.starts_with("Plan at ") && text.contains("switch to the build agent")
     });
@@ -177,17 +176,14 @@ fn call_of(asked: &Properties) -> Option<CallId> {
 
 /// What a refused request to start a turn means.
 pub fn refused(status: u16, body: Option<&Value>) -> Fact {
-    let said = body.map(|body| match body {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    });
+    let said = body.map(|body| body.as_str().map_or_else(|| body.to_string(), str::to_owned));
     let kind = match status {
-        401 | 403 => qd_session::monitor::FailureKind::Auth,
-        402 | 429 => qd_session::monitor::FailureKind::UsageLimit,
-        500.. => qd_session::monitor::FailureKind::Server,
-        _ => qd_session::monitor::FailureKind::Other,
+        401 | 403 => FailureKind::Auth,
+        402 | 429 => FailureKind::UsageLimit,
+        500.. => FailureKind::Server,
+        _ => FailureKind::Other,
     };
     let message = said.as_deref().map(|said| head(said, 2_000));
-    let failure = qd_session::monitor::Failure { kind, message, resets_at: None };
+    let failure = Failure { kind, message, resets_at: None };
     Fact::TurnFailed { failure }
 }

@@ -41,7 +41,7 @@ pub struct Session {
     pub settled: Option<String>,
     text: Option<(Option<String>, String)>,
     pub cut_off: bool,
-    pub title: Option<String>,
+    pub title: Option<Arc<str>>,
     pub cwd: Option<String>,
     pub mode: Option<String>,
     pub done_todos: BTreeSet<String>,

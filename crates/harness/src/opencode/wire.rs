@@ -47,6 +47,11 @@ pub struct Properties {
     pub tool: Option<CallRef>,
     pub questions: Option<Value>,
     pub todos: Option<Vec<Todo>>,
+    /// Of a network that is down.
+    pub message: Option<String>,
+    /// Of a suggestion.
+    pub text: Option<String>,
+    pub blocking: Option<bool>,
     /// Of `session.turn.close`.
     pub reason: Option<String>,
 }

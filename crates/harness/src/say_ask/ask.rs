@@ -5,9 +5,10 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Failure, FailureKind, Stage};
 use serde_json::Value;
 
+use super::failure::failure_of;
 use super::policy::kind;
 use super::seen::Sight;
-use super::stream::{AskKind, Facts, OpenAsk, Phase, Stream, failure_of, is_news, main};
+use super::stream::{AskKind, Facts, OpenAsk, Phase, Stream, is_news, main};
 use super::wire::{Details, Message};
 use crate::excerpt::{head, input};
 

@@ -15,6 +15,8 @@
 //! - The session's id seldom comes: Kilo's `session_created` needs a login.
 
 mod ask;
+mod command;
+mod failure;
 mod handler;
 mod manager;
 mod policy;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::wire::{Client, Details, Message, Word};
+use crate::excerpt::head;
 
 /// Silence after which an ask that the policy may well allow is a person's business after all.
 /// Allowed reads took up to 2.3 s to show their result.
@@ -62,10 +63,12 @@ impl Policy {
 /// What is allowed or asked about alike: a tool; a command by its first word.
 pub fn kind(message: &Message, details: &Details) -> String {
     match &message.word {
-        Word::Ask(ask) if ask == "tool" => details.tool.clone().unwrap_or_default(),
+        Word::Ask(ask) if ask == "tool" => {
+            head(details.tool.as_deref().unwrap_or_default(), 100).to_string()
+        }
         Word::Ask(ask) if ask == "command" => {
             let command = message.text.as_deref().unwrap_or_default();
-            format!("$ {}", command.split_whitespace().next().unwrap_or_default())
+            format!("$ {}", head(command.split_whitespace().next().unwrap_or_default(), 100))
         }
         Word::Ask(word) | Word::Say(word) => word.clone(),
     }

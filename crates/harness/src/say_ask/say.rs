@@ -8,10 +8,9 @@ use qd_session::monitor::Fact;
 
 use super::seen::Sight;
 use super::stream::{
-    Facts, Phase, RESULT_GRACE_MS, SUBTASK_RESULT_GRACE_MS, Stream, hands_over_by_ask, is_news,
-    main,
+    Facts, Phase, RESULT_GRACE_MS, SUBTASK_RESULT_GRACE_MS, Stream, is_news, main,
 };
-use super::wire::Message;
+use super::wire::{Client, Message};
 use crate::excerpt::{head, tail};
 
 impl Stream {
@@ -84,7 +83,7 @@ impl Stream {
     fn request(&mut self, message: &Message, sight: Sight, facts: &mut Facts) {
         let request = message.request();
         if request.has_usage() {
-            facts.push(self.usage_of(&request));
+            facts.push(main(self.usage(request.context_tokens())));
         }
         let healed = request.answered() && self.phase == Phase::Failed;
         let new = sight == Sight::First && self.progress(message.stamp, facts);
@@ -94,10 +93,6 @@ impl Stream {
             // It also ends a countdown.
             facts.push(main(Fact::LlmStarted));
         }
-    }
-
-    fn usage_of(&self, request: &super::wire::Request) -> (qd_session::id::AgentId, Fact) {
-        main(self.usage(request.context_tokens()))
     }
 
     fn retry(&mut self, message: &Message, sight: Sight, facts: &mut Facts) {
@@ -122,7 +117,7 @@ impl Stream {
             self.progress(message.stamp, facts);
             return self.begin(Some(text), facts);
         }
-        if self.echo.as_deref() == Some(text) {
+        if self.echo.is_some() && self.echo == Some(tail(text)) {
             self.echo = None;
             return;
         }
@@ -165,7 +160,7 @@ impl Stream {
         }
         self.said = message.text.as_deref().map(tail);
         let handed_over = self.phase == Phase::Completed;
-        if handed_over || !hands_over_by_ask(message.client) {
+        if handed_over || message.client == Client::Cline {
             self.complete(facts);
         } else {
             self.end_running(true, facts);

@@ -9,9 +9,10 @@ use qd_session::id::{AgentId, CallId, RequestId, ToolName};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Failure, FailureKind, Stage, Usage};
 
+use super::failure::failure_of;
 use super::policy::{Outcome, Policy};
 use super::seen::{Seen, Sight};
-use super::wire::{Client, Exit, Line, Message, Word};
+use super::wire::{Exit, Line, Message, Word};
 use crate::excerpt::{head, tail};
 
 /// Longest time between Kilo's "this is the result" and the ask that hands it over. When that ask
@@ -50,8 +51,8 @@ pub struct Stream {
     pub(super) result_due: Option<Timestamp>,
     idle_due: Option<Timestamp>,
     misconfigured: bool,
-    mode: Option<String>,
-    model: Option<String>,
+    mode: Option<Arc<str>>,
+    model: Option<Arc<str>>,
 }
 
 /// Where the stream's turn stands.
@@ -140,8 +141,9 @@ impl Stream {
     }
 
     fn mode_is(&mut self, mode: Option<String>, facts: &mut Facts) {
+        let mode = mode.map(|mode| head(&mode, 100));
         if let Some(mode) = mode.filter(|mode| self.mode.as_ref() != Some(mode)) {
-            facts.push(main(Fact::ModeChanged { mode: mode.as_str().into() }));
+            facts.push(main(Fact::ModeChanged { mode: mode.clone() }));
             self.mode = Some(mode);
         }
     }
@@ -150,7 +152,8 @@ impl Stream {
         let sight = self.seen.note(message.stamp, &message.word, message.partial);
         if let Some(model) = &message.model {
             self.mode_is(model.mode.clone(), facts);
-            self.model = model.model_id.clone().or(self.model.take());
+            let known = self.model.take();
+            self.model = model.model_id.as_deref().map(|model| head(model, 100)).or(known);
         }
         if self.born.is_some_and(|born| message.stamp < born) {
             self.remember(message);
@@ -258,7 +261,7 @@ impl Stream {
     }
 
     /// The subtask's messages come in the same stream, so only its beginning and end are its own.
-    fn begin_subtask(&mut self, facts: &mut Facts) {
+    pub(super) fn begin_subtask(&mut self, facts: &mut Facts) {
         let Some(open) = &self.open else { return };
         let Some(kind) = open.delegates.clone() else { return };
         let agent = AgentId::sub(open.stamp.to_string());
@@ -273,67 +276,8 @@ impl Stream {
     }
 
     pub(super) fn usage(&self, context_tokens: Option<u64>) -> Fact {
-        let model = self.model.as_deref().map(Arc::from);
+        let model = self.model.clone();
         Fact::UsageReported { usage: Usage { model, context_tokens, context_window: None } }
-    }
-
-    /// A line written to the client. `None` if nobody knows what it is.
-    pub fn told(&mut self, line: Line) -> Option<Facts> {
-        let mut facts = Facts::new();
-        match line.r#type.as_deref()? {
-            "respondToApproval" => self.approved(line.approved.unwrap_or(false), &mut facts),
-            "askResponse" => self.answered(&line, &mut facts),
-            "newTask" => {
-                self.echo.clone_from(&line.text);
-                self.begin(line.text.as_deref(), &mut facts);
-            }
-            // The client says when it has happened: a mode by `modeChanged`, a stop by
-            // `resume_task`, which may take as long as the command that runs.
-            "setMode" | "cancelTask" => {}
-            _ => return None,
-        }
-        Some(facts)
-    }
-
-    fn approved(&mut self, approved: bool, facts: &mut Facts) {
-        let Some(open) = self.open.as_ref().filter(|open| open.kind == AskKind::Approval) else {
-            return;
-        };
-        let (call, tool) = (open.ask.call.clone(), open.ask.tool.clone());
-        let about = open.ask.text.as_deref().map(|text| head(text, 200));
-        if approved {
-            self.begin_subtask(facts);
-        }
-        self.settle(Outcome::Answered, facts);
-        match (approved, call, tool) {
-            (true, Some(call), Some(tool)) => facts.extend(self.run(call, tool, about)),
-            _ => facts.push(main(Fact::LlmStarted)),
-        }
-    }
-
-    fn answered(&mut self, line: &Line, facts: &mut Facts) {
-        let text = line.text.as_deref().filter(|text| !text.is_empty());
-        let agreed = line.ask_response.as_deref() == Some("yesButtonClicked");
-        let refused = line.ask_response.as_deref() == Some("noButtonClicked");
-        match self.open.as_ref().map(|open| open.kind) {
-            Some(AskKind::Approval) => return self.approved(agreed, facts),
-            Some(AskKind::Question | AskKind::Plan) => {
-                self.settle(Outcome::Answered, facts);
-                facts.push(main(Fact::LlmStarted));
-                return;
-            }
-            None => {}
-        }
-        match self.phase {
-            Phase::Working if text.is_some() => {
-                let text = text.map(|text| head(text, 2_000));
-                facts.push(main(Fact::UserPrompt { text }));
-            }
-            Phase::Failed if !refused => self.thinks(facts),
-            Phase::Paused if !refused => self.begin(text, facts),
-            Phase::Completed | Phase::Fresh if text.is_some() => self.begin(text, facts),
-            Phase::Working | Phase::Failed | Phase::Paused | Phase::Completed | Phase::Fresh => {}
-        }
     }
 
     /// The process was sent a signal that ends it: Kilo says nothing any more.
@@ -396,41 +340,5 @@ pub fn is_news(sight: Sight) -> bool {
     match sight {
         Sight::First | Sight::Completed => true,
         Sight::Again => false,
-    }
-}
-
-/// What a failed request was about, by its text: both clients put the HTTP status in it.
-pub fn failure_of(text: &str) -> Failure {
-    let said: String = serde_json::from_str::<super::wire::Details>(text)
-        .ok()
-        .and_then(|details| details.message)
-        .unwrap_or_else(|| text.to_owned());
-    let status = said
-        .split(|c: char| !c.is_ascii_digit())
-        .filter(|digits| digits.len() == 3)
-        .find_map(|digits| digits.parse().ok().filter(|status| (400..600).contains(status)));
-    let lower = said.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let kind = match status {
-        Some(401 | 403) => FailureKind::Auth,
-        Some(402 | 429) => FailureKind::UsageLimit,
-        Some(408 | 500..) => FailureKind::Server,
-        _ if has(&["api key", "unauthorized", "authentication"]) => FailureKind::Auth,
-        _ if has(&["rate limit", "quota", "credit", "billing", "insufficient balance"]) => {
-            FailureKind::UsageLimit
-        }
-        _ if has(&["overloaded", "timed out", "timeout", "econn", "network"]) => {
-            FailureKind::Server
-        }
-        _ => FailureKind::Other,
-    };
-    Failure { kind, message: Some(head(&said, 2_000)), resets_at: None }
-}
-
-/// The client that speaks; Kilo's stream is read as Kilo's until Cline shows itself.
-pub fn hands_over_by_ask(client: Client) -> bool {
-    match client {
-        Client::Kilo => true,
-        Client::Cline => false,
     }
 }
