@@ -297,3 +297,16 @@ fn events_about_no_session_are_no_news() {
     }
     assert_eq!(handler.unrecognised(), 0);
 }
+
+#[test]
+fn no_cut_of_an_event_panics_or_says_anything() {
+    let mut handler = Opencode::default();
+    for line in [CREATED, PROMPT, TEXT, BUSY, ANSWER, SAID, RUNNING, ASKED, IDLE, ABORTED] {
+        for cut in 0..line.len() {
+            for direction in [Direction::FromAgent, Direction::ToAgent] {
+                let heard = signal(Timestamp(1), direction, &line.as_bytes()[..cut]);
+                assert_eq!(handler.handle_signal(&heard), [], "{}", &line[..cut]);
+            }
+        }
+    }
+}

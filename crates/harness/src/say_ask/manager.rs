@@ -16,7 +16,7 @@ pub fn manager_input(payload: &[u8], direction: Direction, state: ManagerState) 
 }
 
 fn heard(line: Line) -> Option<Input> {
-    if line.event.as_deref() == Some("session_created") {
+    if line.event_name() == Some("session_created") {
         return Some(Input::SessionCreated);
     }
     if line.r#type.as_deref() == Some("welcome") {

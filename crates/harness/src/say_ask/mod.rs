@@ -2,7 +2,8 @@
 //! `--auto --json`) and Cline 2 (`task --json`).
 //!
 //! Source: the process's JSON stream, one line a message, `in` being what we wrote to its standard
-//! input; and what a process watcher saw. Known: Kilo 0.26.1, Cline 2.18.0.
+//! input; and what a process watcher saw. Known: Kilo 0.26.1, Cline 2.18.0. Cline 3.0.65 speaks
+//! another language on the same stream and is read as far as its messages are known.
 //!
 //! Oddities, all seen:
 //! - Kilo stamps with its own clock. It orders messages and names them, it is never a time of ours.
@@ -15,6 +16,7 @@
 //! - The session's id seldom comes: Kilo's `session_created` needs a login.
 
 mod ask;
+mod cline3;
 mod command;
 mod failure;
 mod handler;

@@ -93,7 +93,7 @@ impl Stream {
     /// A line the client printed. `None` if nobody knows what it is.
     pub fn hear(&mut self, at: Timestamp, line: Line) -> Option<Facts> {
         let mut facts = Facts::new();
-        match (line.event.as_deref(), line.r#type.as_deref()) {
+        match (line.event_name(), line.r#type.as_deref()) {
             (Some("session_created"), _) => self.name(line.session_id),
             (Some("session_title_generated"), _) => {
                 let title = line.title.as_deref().map(|title| head(title, 200));
@@ -112,6 +112,9 @@ impl Stream {
                 }
             }
             (_, Some("image_load_error")) => {}
+            (_, Some("hook_event")) => self.hook_event(at, &line, &mut facts)?,
+            (_, Some("agent_event")) => self.agent_event(&line, &mut facts),
+            (_, Some("run_result")) => self.run_result(&line, &mut facts),
             (_, Some("say" | "ask")) => self.message(at, &line.into_message()?, &mut facts),
             _ => return None,
         }
@@ -119,7 +122,7 @@ impl Stream {
     }
 
     /// Keeps the first name it is given; a stream that was already told about keeps what it had.
-    fn name(&mut self, id: Option<String>) {
+    pub(super) fn name(&mut self, id: Option<String>) {
         if self.id.is_none() {
             self.id = id.filter(|id| !id.is_empty()).map(Arc::from);
         }

@@ -281,6 +281,30 @@ fn cline_says_what_it_does_itself_and_asks_only_a_person() {
 }
 
 #[test]
+fn cline_3_works_delegates_and_delivers_in_its_own_words() {
+    let hook = |name: &str, more: &str| {
+        format!(
+            r#"{{"ts":1,"type":"hook_event","hookEventName":"{name}","agentId":"a","taskId":"t"{more}}}"#
+        )
+    };
+    let start = hook("agent_start", "");
+    let think = r#"{"ts":2,"type":"agent_event","event":{"type":"iteration_start"}}"#;
+    let call = hook("tool_call", r#","toolName":"read"}"#.trim_end_matches('}'));
+    let back = hook("tool_result", "");
+    let child = hook("agent_start", r#","parentAgentId":"p""#);
+    let end = hook("agent_end", "");
+    let result = r#"{"type":"run_result","finishReason":"completed","durationMs":5,"text":"Done.","model":{}}"#;
+    check(&[&start, think], "thinking");
+    check(&[&start, think, &call], "acting");
+    check(&[&start, think, &call, &back], "thinking");
+    check(&[&start, think, &child], "delegating");
+    check(&[&start, think, &end, result], "task_complete");
+    check(&[&start, think, &end, "+401"], "idle");
+    let failed = result.replace("completed", "error");
+    check(&[&start, think, &failed], "error");
+}
+
+#[test]
 fn the_session_is_named_by_the_first_name_and_keeps_it() {
     let mut handler = SayAsk::default();
     let hear = |handler: &mut SayAsk, line: &str| {
@@ -335,4 +359,18 @@ fn what_nobody_understands_is_kept_and_creates_no_session() {
 fn an_ask_nobody_knows_changes_nothing() {
     let unknown = r#"{"timestamp":1003,"type":"ask","ask":"brand_new","content":"?"}"#;
     check(&[WELCOME, PROMPT, REQUEST, unknown, "+9000"], "thinking");
+}
+
+#[test]
+fn no_cut_of_a_line_panics_or_says_anything() {
+    let mut handler = SayAsk::default();
+    for line in [WELCOME, PROMPT, REQUEST, USAGE, READ, WRITE, COMMAND, RESULT, DONE] {
+        for cut in 0..line.len() {
+            for direction in [Direction::FromAgent, Direction::ToAgent] {
+                let heard =
+                    signal(Timestamp(1), Channel::Stream, direction, &line.as_bytes()[..cut]);
+                assert_eq!(handler.handle_signal(&heard), [], "{}", &line[..cut]);
+            }
+        }
+    }
 }

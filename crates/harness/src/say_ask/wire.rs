@@ -9,7 +9,8 @@ use serde_json::Value;
 #[serde(rename_all = "camelCase", default)]
 pub struct Line {
     pub r#type: Option<String>,
-    pub event: Option<String>,
+    /// A name of Kilo's; an object of Cline 3's.
+    pub event: Option<Value>,
     pub say: Option<String>,
     pub ask: Option<String>,
     /// Kilo's clock.
@@ -31,6 +32,13 @@ pub struct Line {
     /// Of Cline's `{"type":"error"}` line.
     pub message: Option<String>,
     pub model_info: Option<ModelInfo>,
+    /// Of Cline 3.
+    pub hook_event_name: Option<String>,
+    pub agent_id: Option<String>,
+    pub parent_agent_id: Option<String>,
+    pub tool_name: Option<String>,
+    pub tool_call_id: Option<String>,
+    pub finish_reason: Option<String>,
     /// Of what is written to the client.
     pub approved: Option<bool>,
     pub ask_response: Option<String>,
@@ -153,6 +161,10 @@ impl Line {
             data,
             model: self.model_info,
         })
+    }
+
+    pub fn event_name(&self) -> Option<&str> {
+        self.event.as_ref()?.as_str()
     }
 
     /// When the process began, by Kilo's clock: its `welcome` is named by it.
