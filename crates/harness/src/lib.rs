@@ -9,6 +9,7 @@
 pub mod acp;
 pub mod claude_code;
 pub mod codex;
+mod excerpt;
 pub mod gemini_cli;
 pub mod opencode;
 pub mod replay;

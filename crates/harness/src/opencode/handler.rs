@@ -1,22 +1,177 @@
-//! Signal in, events out.
+//! Signal in, events out: knows the sessions, and whose subagent each of them is.
 
-use qd_session::moment::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::signal::{Sighting, Signal};
+use qd_session::id::AgentId;
+use qd_session::moment::{Source, Timestamp};
+use qd_session::monitor::{AgentEvent, Fact};
+
+use super::poll::Polled;
+use super::session::Session;
+use super::wire::{Envelope, Exit, Owner};
+use crate::excerpt;
+use crate::signal::{Channel, Direction, Sighting, Signal};
+
+/// Most sessions that are remembered; the one longest silent goes first.
+const SESSIONS_MAX: usize = 512;
+
+/// Longest message that is parsed. A part holds a tool's whole output.
+const MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// How deep subagents may delegate further before we stop looking for the top.
+const DEPTH_MAX: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct Handler {}
+pub struct Handler {
+    sessions: BTreeMap<Arc<str>, Session>,
+    /// The last request to the server that has no response yet: a response does not say to what.
+    pub(super) asked: Option<Polled>,
+    unrecognised: u64,
+}
+
+/// The facts of one signal, each with the session of the server that it is about.
+#[derive(Debug, Default)]
+pub struct Told {
+    facts: Vec<(Arc<str>, Fact)>,
+}
+
+impl Told {
+    pub fn push(&mut self, session: &Arc<str>, fact: Fact) {
+        self.facts.push((session.clone(), fact));
+    }
+}
+
+impl Handler {
+    /// How many signals of no known session nobody understood.
+    pub fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
+    pub(super) fn session(&mut self, id: &Arc<str>, at: Timestamp) -> &mut Session {
+        if !self.sessions.contains_key(id) && self.sessions.len() >= SESSIONS_MAX {
+            let silent = self.sessions.iter().min_by_key(|(_, session)| session.heard);
+            if let Some(silent) = silent.map(|(id, _)| id.clone()) {
+                self.sessions.remove(&silent);
+            }
+        }
+        let session = self.sessions.entry(id.clone()).or_default();
+        session.heard = session.heard.max(at);
+        session
+    }
+
+    pub(super) fn sessions(&mut self) -> &mut BTreeMap<Arc<str>, Session> {
+        &mut self.sessions
+    }
+
+    /// The session on the board, and which of its agents the given one is.
+    fn place(&self, id: &Arc<str>) -> (Arc<str>, AgentId) {
+        let mut top = id;
+        for _ in 0..DEPTH_MAX {
+            match self.sessions.get(top).and_then(|session| session.parent.as_ref()) {
+                Some(parent) => top = parent,
+                None => break,
+            }
+        }
+        let agent = if top == id { AgentId::MAIN } else { AgentId::sub(id.clone()) };
+        (top.clone(), agent)
+    }
+
+    fn sightings(&self, told: Told, at: Timestamp, seq: u32, source: Source) -> Vec<Sighting> {
+        let mut sightings = Vec::with_capacity(told.facts.len());
+        for (id, fact) in told.facts {
+            let (session, agent) = self.place(&id);
+            if !agent.is_main() && is_of_the_board(&fact) {
+                continue;
+            }
+            sightings
+                .push(Sighting { session, event: AgentEvent { at, seq, source, agent, fact } });
+        }
+        sightings
+    }
+
+    /// `None` if nobody knows what it is.
+    fn understand(&mut self, signal: &Signal<'_>) -> Option<Told> {
+        if signal.payload.len() > MESSAGE_BYTES_MAX {
+            return None;
+        }
+        let mut told = Told::default();
+        match (signal.channel, signal.direction) {
+            (Channel::Events, Direction::ToAgent) => {
+                let request: Envelope = serde_json::from_slice(signal.payload).ok()?;
+                self.requested(signal.at, request, &mut told)?;
+            }
+            (Channel::Events, Direction::FromAgent) => {
+                let message: Envelope = serde_json::from_slice(signal.payload).ok()?;
+                match message.r#type.is_some() {
+                    true => self.event(signal.at, message, &mut told)?,
+                    false => self.responded(signal.at, message, &mut told)?,
+                }
+            }
+            (Channel::Process, _) => {
+                let exit: Exit = serde_json::from_slice(signal.payload).ok()?;
+                self.exited(&exit, &mut told)?;
+            }
+            _ => return None,
+        }
+        Some(told)
+    }
+
+    /// The server's end is the end of every session in it.
+    fn exited(&mut self, exit: &Exit, told: &mut Told) -> Option<()> {
+        let ended = || Fact::SessionEnded { process: None, exit_code: exit.exit_code };
+        match exit.session_id.as_deref().filter(|_| exit.exited) {
+            Some(id) => told.push(&id.into(), ended()),
+            None if exit.exited => {
+                let tops = self.sessions.iter().filter(|(_, session)| session.parent.is_none());
+                tops.for_each(|(id, _)| told.push(id, ended()));
+            }
+            None => return None,
+        }
+        Some(())
+    }
+}
 
 impl crate::signal::Handler for Handler {
-    fn handle_signal(&mut self, _signal: &Signal<'_>) -> Vec<Sighting> {
-        Vec::new()
+    fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let told = self.understand(signal).unwrap_or_else(|| {
+            let mut told = Told::default();
+            let owner: Owner = serde_json::from_slice(signal.payload).unwrap_or_default();
+            match owner.properties.session_id.filter(|id| self.sessions.contains_key(&**id)) {
+                Some(id) => {
+                    let text = excerpt::unrecognised(signal.payload);
+                    told.push(&id.into(), Fact::Unrecognised { text });
+                }
+                None => self.unrecognised += 1,
+            }
+            told
+        });
+        self.sightings(told, signal.at, signal.seq, signal.channel.source())
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        None
+        self.sessions.values().filter_map(Session::next_timeout).min()
     }
 
-    fn handle_timeout(&mut self, _now: Timestamp) -> Vec<Sighting> {
-        Vec::new()
+    fn handle_timeout(&mut self, now: Timestamp) -> Vec<Sighting> {
+        let mut told = Told::default();
+        for (id, session) in &mut self.sessions {
+            let facts = session.handle_timeout(now);
+            facts.into_iter().for_each(|fact| told.push(id, fact));
+        }
+        self.sightings(told, now, 0, Source::Driver)
     }
+}
+
+/// What belongs to the card and not to an agent: a subagent's is not the session's.
+fn is_of_the_board(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::TitleKnown { .. }
+            | Fact::PlaceKnown { .. }
+            | Fact::ModeChanged { .. }
+            | Fact::UsageReported { .. }
+            | Fact::SessionStarted { .. }
+            | Fact::SessionEnded { .. }
+    )
 }

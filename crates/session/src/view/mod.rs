@@ -1,3 +1,4 @@
 //! Other shapes of the same truth.
 
+pub mod manager;
 pub mod monitor;
