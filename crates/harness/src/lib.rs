@@ -9,8 +9,10 @@
 pub mod acp;
 pub mod claude_code;
 pub mod codex;
+mod excerpt;
 pub mod gemini_cli;
 pub mod opencode;
+mod outbox;
 pub mod replay;
 pub mod say_ask;
 mod signal;

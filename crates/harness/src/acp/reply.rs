@@ -1,0 +1,3 @@
+//! The operator's decision in, the protocol's message out.
+//!
+//! A placeholder line until the rest is written.

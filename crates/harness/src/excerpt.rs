@@ -1,0 +1,91 @@
+//! Excerpts: how much of what an agent wrote is kept.
+//!
+//! Agents put whole files and tool results on one line; a fact carries what a person reads.
+
+use std::sync::Arc;
+
+/// Longest payload that is parsed. Agents put whole tool results on one line, so it is generous.
+pub const PAYLOAD_BYTES_MAX: usize = 4 << 20;
+
+/// Most of a turn's last message that is kept. Its end says what the agent wants, so the end stays.
+pub const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
+
+/// What a call is about: one line on a card.
+pub const ABOUT_BYTES_MAX: usize = 200;
+
+/// A request's input is shown in full and sent back when changed; beyond this nobody reads it.
+pub const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// A signal nobody understood, as evidence.
+pub const UNRECOGNISED_BYTES_MAX: usize = 2 << 10;
+
+/// The beginning of a text, cut between two characters.
+pub fn head(text: &str, bytes_max: usize) -> &str {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let mut end = bytes_max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The end of a text, cut between two characters.
+pub fn tail(text: &str, bytes_max: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes_max);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// What a turn said last, if it said anything.
+pub fn last_message(text: &str) -> Option<Arc<str>> {
+    let said = text.trim();
+    (!said.is_empty()).then(|| tail(said, LAST_MESSAGE_BYTES_MAX).into())
+}
+
+/// What a call is about, if that can be said in a line.
+pub fn about(text: &str) -> Option<Arc<str>> {
+    let line = text.trim();
+    (!line.is_empty()).then(|| head(line, ABOUT_BYTES_MAX).into())
+}
+
+/// A request's input as it is shown.
+pub fn input(json: &str) -> Arc<str> {
+    head(json, INPUT_BYTES_MAX).into()
+}
+
+/// What is kept of bytes nobody understood.
+pub fn unrecognised(payload: &[u8]) -> Arc<str> {
+    let start = &payload[..payload.len().min(UNRECOGNISED_BYTES_MAX)];
+    head(&String::from_utf8_lossy(start), UNRECOGNISED_BYTES_MAX).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(head("aé", 2), "a");
+        assert_eq!(tail("éa", 2), "a");
+        assert_eq!(tail("éa", 3), "éa");
+        assert_eq!(head("", 0), "");
+    }
+
+    #[test]
+    fn the_end_of_a_long_message_is_kept_and_silence_is_no_message() {
+        let long = format!("{}shall I go on?", "x".repeat(LAST_MESSAGE_BYTES_MAX));
+        let kept = last_message(&long).expect("it said something");
+        assert!(kept.len() <= LAST_MESSAGE_BYTES_MAX && kept.ends_with("shall I go on?"));
+        assert_eq!(last_message(" \n"), None);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_kept_as_far_as_they_can_be_read() {
+        assert_eq!(&*unrecognised(b"ok \xff"), "ok \u{fffd}");
+        assert!(unrecognised(&[0xff; 9_000]).len() <= UNRECOGNISED_BYTES_MAX);
+    }
+}
