@@ -10,6 +10,7 @@ pub mod acp;
 pub mod claude_code;
 pub mod codex;
 mod excerpt;
+mod failure_sign;
 pub mod gemini_cli;
 pub mod opencode;
 mod outbox;

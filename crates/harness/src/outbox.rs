@@ -12,6 +12,7 @@ use crate::signal::Sighting;
 pub struct Outbox {
     session: Arc<str>,
     at: Timestamp,
+    arrival: Timestamp,
     seq: u32,
     source: Source,
     sightings: Vec<Sighting>,
@@ -19,9 +20,20 @@ pub struct Outbox {
 
 impl Outbox {
     pub fn new(session: Arc<str>, at: Timestamp, seq: u32, source: Source) -> Self {
-        Self { session, at, seq, source, sightings: Vec::new() }
+        Self { session, at, arrival: at, seq, source, sightings: Vec::new() }
     }
 
+    /// The same signal, telling of another time than its own.
+    pub fn at_time(&self, at: Timestamp) -> Self {
+        Self { session: self.session.clone(), at, sightings: Vec::new(), ..*self }
+    }
+
+    /// When the signal reached us.
+    pub fn arrival(&self) -> Timestamp {
+        self.arrival
+    }
+
+    /// When what it tells of happened.
     pub fn at(&self) -> Timestamp {
         self.at
     }
@@ -41,10 +53,9 @@ impl Outbox {
         self.sightings.push(Sighting { session: self.session.clone(), event });
     }
 
-    /// Something that happened at another time than the signal's own.
-    pub fn tell_at(&mut self, at: Timestamp, fact: Fact) {
-        let event = AgentEvent { seq: self.seq, ..AgentEvent::main(at, self.source, fact) };
-        self.sightings.push(Sighting { session: self.session.clone(), event });
+    /// Takes in what another one tells.
+    pub fn append(&mut self, other: Self) {
+        self.sightings.extend(other.sightings);
     }
 
     pub fn into_sightings(self) -> Vec<Sighting> {

@@ -3,7 +3,7 @@
 use qd_session::monitor::{Failure, FailureKind};
 
 use super::wire::RpcError;
-use crate::excerpt;
+use crate::{excerpt, failure_sign};
 
 /// JSON-RPC: the request was cancelled by whoever sent it.
 const REQUEST_CANCELLED: i64 = -32800;
@@ -19,12 +19,11 @@ pub fn is_cancelled(error: &RpcError) -> bool {
 pub fn of_error(error: &RpcError) -> Failure {
     let message = error.message.as_deref().unwrap_or_default();
     let data = error.data.as_ref().map(ToString::to_string).unwrap_or_default();
-    let told = format!("{message} {data}").to_ascii_lowercase();
     let kind = match error.code {
-        Some(AUTH_REQUIRED | 401 | 403) => FailureKind::Auth,
-        Some(402 | 429) => FailureKind::UsageLimit,
-        Some(500..=599) => FailureKind::Server,
-        Some(_) | None => kind_of(&told),
+        Some(AUTH_REQUIRED) => FailureKind::Auth,
+        code => code
+            .and_then(failure_sign::of_status)
+            .unwrap_or_else(|| failure_sign::in_text(&format!("{message} {data}"))),
     };
     Failure { kind, message: excerpt::last_message(message), resets_at: None }
 }
@@ -33,35 +32,6 @@ pub fn of_error(error: &RpcError) -> Failure {
 pub fn of_reason(reason: &str) -> Failure {
     let message = format!("stopped: {reason}");
     Failure { kind: FailureKind::Other, message: Some(message.into()), resets_at: None }
-}
-
-/// Signs in what the agent wrote, the most telling first.
-const SIGNS: [(FailureKind, &[&str]); 3] = [
-    (
-        FailureKind::UsageLimit,
-        &[
-            "rate_limit", "rate limit", "usage limit", "usage_limit", "quota", "billing", "429",
-            "resource_exhausted", "credit balance",
-        ],
-    ),
-    (
-        FailureKind::Auth,
-        &[
-            "authentication", "unauthorized", "unauthenticated", "permission_denied", "api key",
-            "401", "403", "please run /login", "auth_required",
-        ],
-    ),
-    (
-        FailureKind::Server,
-        &["server_error", "overloaded", "unavailable", "500", "502", "503", "504", "529"],
-    ),
-];
-
-fn kind_of(told: &str) -> FailureKind {
-    SIGNS
-        .iter()
-        .find(|(_, signs)| signs.iter().any(|sign| told.contains(sign)))
-        .map_or(FailureKind::Other, |(kind, _)| *kind)
 }
 
 #[cfg(test)]

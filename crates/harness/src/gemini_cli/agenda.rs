@@ -1,0 +1,88 @@
+//! What a session will have to say later: ends that wait to be confirmed, and facts whose own time
+//! has not come.
+
+use qd_session::id::CallId;
+use qd_session::moment::{Source, Timestamp};
+use qd_session::monitor::Fact;
+
+/// Most things that wait at once; the one due first goes first.
+const ITEMS_MAX: usize = 256;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub due: Timestamp,
+    /// When it happened, or will have happened.
+    pub at: Timestamp,
+    pub source: Source,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A fact whose own time is still to come.
+    Fact(Fact),
+    /// The turn is over, unless it goes on meanwhile.
+    TurnEnds(Fact),
+    /// The batch is over and the turn is not: the model is asked again.
+    ModelAsked,
+    /// A plan that nothing approved by itself waits for a person.
+    PlanWaits(CallId),
+    /// A compaction whose end nobody told is over.
+    CompactionOver,
+}
+
+#[derive(Debug, Default)]
+pub struct Agenda {
+    items: Vec<Item>,
+}
+
+impl Agenda {
+    pub fn add(&mut self, item: Item) {
+        if self.items.contains(&item) {
+            return;
+        }
+        let at = self.items.partition_point(|other| other.due <= item.due);
+        self.items.insert(at, item);
+        if self.items.len() > ITEMS_MAX {
+            self.items.remove(0);
+        }
+    }
+
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.items.first().map(|item| item.due)
+    }
+
+    /// The next thing that is due, if one is.
+    pub fn take_due(&mut self, now: Timestamp) -> Option<Item> {
+        (self.next_due()? <= now).then(|| self.items.remove(0))
+    }
+
+    /// Takes the waiting end of the turn, to be told at once.
+    pub fn take_end(&mut self) -> Option<Item> {
+        let at = self.items.iter().position(|item| matches!(item.what, What::TurnEnds(_)))?;
+        Some(self.items.remove(at))
+    }
+
+    /// Work at this time: an end before it was none, and the model need not be guessed at.
+    pub fn work_goes_on(&mut self, at: Timestamp) {
+        self.items.retain(|item| match item.what {
+            What::TurnEnds(_) => item.at >= at,
+            What::ModelAsked => false,
+            What::Fact(_) | What::PlanWaits(_) | What::CompactionOver => true,
+        });
+    }
+
+    /// The end of the turn waits to be confirmed.
+    pub fn is_ending(&self) -> bool {
+        self.items.iter().any(|item| matches!(item.what, What::TurnEnds(_)))
+    }
+
+    /// The turn is over.
+    pub fn turn_over(&mut self) {
+        self.items.retain(|item| matches!(item.what, What::Fact(_) | What::CompactionOver));
+    }
+
+    pub fn compaction_over(&mut self) {
+        self.items.retain(|item| item.what != What::CompactionOver);
+    }
+}

@@ -1,0 +1,214 @@
+//! Hooks: what the client does, told before it does it.
+//!
+//! The client waits for its hooks, so they come in order; telemetry repeats them, and two that were
+//! swapped on their way are put right by the client's own time.
+
+use qd_session::id::ToolName;
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Ask, Fact, Place};
+use serde_json::Value;
+
+use super::agenda::{Item, What};
+use super::calls::{Described, Teller, fingerprint};
+use super::session::{Dialog, Session};
+use super::time;
+use super::wire::Hook;
+use crate::excerpt;
+use crate::outbox::Outbox;
+
+/// Most hooks remembered, to know a repetition by.
+const FIRED_MAX: usize = 64;
+
+/// How long the end of the loop waits for a hook that sends the agent on: its next model request
+/// follows at once.
+const SENT_ON_MS: u64 = 300;
+
+/// A plan that policy approves is approved by then.
+const PLAN_APPROVED_MS: u64 = 1_000;
+
+/// A compaction is over by then, even if nobody told.
+const COMPACTION_MS_MAX: u64 = 120_000;
+
+/// Asks the operator something whenever it runs.
+const ASK_USER: &str = "ask_user";
+/// Asks for the plan's approval, unless policy gives it.
+const EXIT_PLAN_MODE: &str = "exit_plan_mode";
+
+/// A hook that fired. What telemetry has cut off is unknown and equals anything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fired {
+    event: String,
+    own: Timestamp,
+    tool: Option<String>,
+    input: Option<u64>,
+}
+
+impl Fired {
+    fn of(hook: &Hook) -> Option<Self> {
+        Some(Self {
+            event: hook.hook_event_name.clone()?,
+            own: time::read(hook.timestamp.as_deref()?)?,
+            tool: hook.tool_name.clone(),
+            input: hook.tool_input.as_ref().map(fingerprint),
+        })
+    }
+
+    fn repeats(&self, other: &Self) -> bool {
+        fn same<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+            one.zip(other).is_none_or(|(one, other)| one == other)
+        }
+        self.event == other.event
+            && self.own == other.own
+            && same(self.tool.as_ref(), other.tool.as_ref())
+            && same(self.input.as_ref(), other.input.as_ref())
+    }
+}
+
+impl Session {
+    /// Takes a hook in. False if nobody knows it.
+    pub fn hook(&mut self, hook: &Hook, out: &mut Outbox) -> bool {
+        let own = hook.timestamp.as_deref().and_then(time::read);
+        if self.is_repeated(hook) {
+            return true;
+        }
+        self.live_in(
+            Place {
+                cwd: hook.cwd.as_deref().map(Into::into),
+                branch: None,
+                transcript: hook.transcript_path.as_deref().map(Into::into),
+            },
+            out,
+        );
+        let name = hook.hook_event_name.as_deref().unwrap_or_default();
+        self.end_is_told |= name != "Notification";
+        // It fired before the turn ended and was overtaken on its way.
+        let stale = own.zip(self.ended_own).is_some_and(|(own, ended)| own < ended);
+        match name {
+            "SessionStart" => out.tell(Fact::SessionStarted { process: None }),
+            "SessionEnd" => self.end(None, out),
+            "BeforeAgent" => self.begin_turn(hook.prompt.as_deref(), out),
+            "AfterAgent" => {
+                self.ended_own = own;
+                let ending = self.completed(hook.prompt_response.as_deref());
+                self.end_turn_later(ending, SENT_ON_MS, out);
+            }
+            "AfterTool" => self.after_tool(hook, out),
+            "PreCompress" if hook.trigger.as_deref() == Some("manual") => {
+                self.begin_compaction(COMPACTION_MS_MAX, out);
+            }
+            "BeforeTool" | "Notification" | "PreCompress" | "BeforeModel" | "AfterModel"
+            | "BeforeToolSelection"
+                if stale => {}
+            "BeforeTool" => self.before_tool(hook, out),
+            "Notification" => return self.notified(hook, out),
+            // It fires before every model request, compression or not.
+            "PreCompress" => {
+                self.batch_over(out);
+                self.think(out);
+            }
+            "BeforeModel" | "AfterModel" | "BeforeToolSelection" => self.think(out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn is_repeated(&mut self, hook: &Hook) -> bool {
+        let Some(fired) = Fired::of(hook) else { return false };
+        if self.fired.iter().any(|known| known.repeats(&fired)) {
+            return true;
+        }
+        self.fired.push_back(fired);
+        if self.fired.len() > FIRED_MAX {
+            self.fired.pop_front();
+        }
+        false
+    }
+
+    fn before_tool(&mut self, hook: &Hook, out: &mut Outbox) {
+        let Some(told) = described(hook) else { return };
+        let stamp = hook.timestamp.clone().unwrap_or_else(|| out.at().0.to_string());
+        let call = self.calls.begin(told, || format!("{}@{stamp}", told.tool));
+        let (id, started) = (call.id.clone(), call.started());
+        out.tell(started);
+        self.act(out.at());
+        match told.tool {
+            ASK_USER => {
+                let ask = Ask {
+                    call: Some(id.clone()),
+                    tool: Some(ToolName::new(told.tool)),
+                    text: told.input.and_then(question),
+                    input: told.input.map(|input| excerpt::input(&input.to_string())),
+                };
+                self.ask(Dialog::Question, Some(&id), ask, out);
+            }
+            EXIT_PLAN_MODE => {
+                let due = out.at().plus_ms(PLAN_APPROVED_MS);
+                let source = out.source();
+                self.agenda.add(Item { due, at: due, source, what: What::PlanWaits(id) });
+            }
+            _ => {}
+        }
+    }
+
+    fn after_tool(&mut self, hook: &Hook, out: &mut Outbox) {
+        let failed = hook.tool_response.as_ref().and_then(|response| response.error.as_ref());
+        let ok = failed.is_none_or(Value::is_null);
+        let told = described(hook);
+        let ended = match told {
+            Some(told) => self.calls.end(told).map(|call| (call.completed(ok), call.delegates())),
+            None => None,
+        };
+        self.resolve_loose(out);
+        if let Some((completed, delegated)) = ended {
+            out.tell(completed);
+            self.call_ended(delegated, out);
+        }
+    }
+
+    /// The dialog is on the screen: a person is needed.
+    fn notified(&mut self, hook: &Hook, out: &mut Outbox) -> bool {
+        if hook.notification_type.as_deref() != Some("ToolPermission") {
+            return false;
+        }
+        let details = hook.details.clone().unwrap_or_default();
+        let dialog = match details.get("type").and_then(Value::as_str) {
+            Some("ask_user") => Dialog::Question,
+            Some("exit_plan_mode") => Dialog::Plan,
+            Some(_) | None => Dialog::Permission,
+        };
+        let call = self.calls.held_up(&details);
+        // The question was shown, in full, when its tool began.
+        if call.as_ref().is_some_and(|call| call.tool == ASK_USER && call.is_begun_by(Teller::Hook))
+        {
+            return true;
+        }
+        let call = call.map(|call| (call.id.clone(), call.tool.clone()));
+        let id = call.as_ref().map(|(id, _)| id.clone());
+        let shown = ["command", "filePath", "prompt", "title"];
+        let shown = shown.iter().find_map(|name| details.get(name)?.as_str());
+        let ask = Ask {
+            call: id.clone(),
+            tool: call.map(|(_, tool)| ToolName::new(tool)),
+            text: shown.or(hook.message.as_deref()).and_then(excerpt::last_message),
+            input: Some(excerpt::input(&details.to_string())),
+        };
+        self.ask(dialog, id.as_ref(), ask, out);
+        true
+    }
+}
+
+fn described(hook: &Hook) -> Option<Described<'_>> {
+    Some(Described {
+        teller: Teller::Hook,
+        vendor: None,
+        tool: hook.tool_name.as_deref()?,
+        input: hook.tool_input.as_ref(),
+    })
+}
+
+fn question(input: &Value) -> Option<std::sync::Arc<str>> {
+    let questions = input.get("questions")?.as_array()?;
+    let texts: Vec<&str> =
+        questions.iter().filter_map(|asked| asked.get("question")?.as_str()).collect();
+    excerpt::last_message(&texts.join("\n"))
+}

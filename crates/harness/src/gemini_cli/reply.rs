@@ -1,0 +1,1 @@
+//! The operator's decision in, a hook's output out.

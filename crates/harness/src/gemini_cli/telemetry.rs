@@ -1,0 +1,216 @@
+//! Telemetry records: late and without call ids, but the only ones to tell of a rejected dialog.
+
+use qd_session::id::AgentId;
+use qd_session::monitor::{Fact, FailureKind, Usage};
+use serde_json::{Map, Value};
+
+use super::calls::{Described, Teller};
+use super::session::Session;
+use super::stream::failure_in;
+use super::time;
+use super::wire::{Hook, HookOutput};
+use crate::outbox::Outbox;
+use crate::{excerpt, failure_sign};
+
+/// How long a reply without a tool call waits to be the end of its turn, where no hook and no
+/// stream tells the end.
+const REPLY_IS_LAST_MS: u64 = 500;
+
+/// One record's attributes.
+#[derive(Debug)]
+pub struct Attributes<'a>(pub &'a Map<String, Value>);
+
+impl<'a> Attributes<'a> {
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name)?.as_str()
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        let value = self.0.get(name)?;
+        value.as_i64().or_else(|| value.as_str()?.parse().ok())
+    }
+
+    fn flag(&self, name: &str) -> Option<bool> {
+        self.0.get(name)?.as_bool()
+    }
+
+    /// A model request of the conversation itself, not of a title or a check.
+    fn is_main(&self) -> bool {
+        self.text("role").is_none_or(|role| role == "main")
+    }
+}
+
+impl Session {
+    /// Takes a record in. False if it is none of the client's.
+    pub fn record(&mut self, record: &Attributes<'_>, out: &mut Outbox) -> bool {
+        let name = record.text("event.name").unwrap_or_default();
+        let Some(name) = name.strip_prefix("gemini_cli.") else { return false };
+        match name {
+            "config" => {
+                out.tell(Fact::SessionStarted { process: None });
+                mode(record.text("approval_mode"), out);
+                tell_usage(record.text("model"), None, out);
+            }
+            "user_prompt" => self.begin_turn(Some(record.text("prompt").unwrap_or("")), out),
+            "api_request" if record.is_main() => self.think(out),
+            "api_response" => self.responded(record, out),
+            "api_error" if record.is_main() => self.model_failed(record, out),
+            "network_retry_attempt" | "chat.content_retry" => {
+                self.retry(record.text("error_type"), out);
+            }
+            "chat.content_retry_failure" => {
+                let why = record.text("final_error_type").unwrap_or_default();
+                self.end_turn(Fact::TurnFailed { failure: failure_in(why) }, out);
+            }
+            "tool_call" => self.tool_called(record, out),
+            "hook_call" => self.hook_called(record, out),
+            "conversation_finished" => {
+                let ending = self.completed(None);
+                self.end_turn(ending, out);
+            }
+            "chat_compression" => self.end_compaction(out),
+            "agent.start" | "agent.finish" => self.agent_told(name, record, out),
+            "plan.approval_mode_switch" => mode(record.text("to_mode"), out),
+            "plan.execution" => mode(record.text("approval_mode"), out),
+            // File operations, routing, durations: nothing an operator waits for.
+            _ => {}
+        }
+        true
+    }
+
+    fn responded(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+        if record.text("role") == Some("utility_compressor") {
+            self.end_compaction(out);
+        }
+        if !record.is_main() {
+            return;
+        }
+        let tokens = record.number("total_token_count").and_then(|count| count.try_into().ok());
+        tell_usage(record.text("model"), tokens, out);
+        if !self.end_is_told
+            && let Some(reply) = record.text("response_text").and_then(reply_without_tools)
+        {
+            let ending = self.completed(Some(&reply));
+            self.end_turn_later(ending, REPLY_IS_LAST_MS, out);
+        }
+    }
+
+    /// The client tries again by itself when the service is busy, and gives up on the rest.
+    fn model_failed(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+        let message = record.text("error").or(record.text("error.message")).unwrap_or_default();
+        let status = record.number("status_code").or_else(|| failure_sign::status_in(message));
+        let kind = status.and_then(failure_sign::of_status);
+        match (status, kind) {
+            (Some(_), Some(FailureKind::Server | FailureKind::UsageLimit)) | (None, _) => {
+                self.retry(Some(message), out);
+            }
+            (Some(_), Some(FailureKind::Auth | FailureKind::Other) | None) => {
+                self.end_turn(Fact::TurnFailed { failure: failure_in(message) }, out);
+            }
+        }
+    }
+
+    fn retry(&mut self, why: Option<&str>, out: &mut Outbox) {
+        self.work(out.at());
+        out.tell(Fact::LlmRetrying { message: why.and_then(excerpt::about) });
+    }
+
+    fn tool_called(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+        let input = record.text("function_args").and_then(|args| serde_json::from_str(args).ok());
+        let told = Described {
+            teller: Teller::Telemetry,
+            vendor: None,
+            tool: record.text("function_name").unwrap_or_default(),
+            input: input.as_ref(),
+        };
+        let ok = record.flag("success").unwrap_or(true);
+        let ended = self.calls.end(told).map(|call| (call.completed(ok), call.delegates()));
+        self.resolve_loose(out);
+        if let Some((completed, _)) = &ended {
+            out.tell(completed.clone());
+        }
+        // The dialog was cancelled, and with it the turn; no hook fires for that.
+        if record.text("decision") == Some("reject") {
+            self.end_turn(Fact::Interrupted, out);
+        } else if let Some((_, delegated)) = ended {
+            self.call_ended(delegated, out);
+        }
+    }
+
+    /// A hook, told again: news only where the hook itself did not reach us. What it answered is
+    /// told nowhere else.
+    fn hook_called(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+        let input = record.text("hook_input").unwrap_or_default();
+        let hook = serde_json::from_str(input).unwrap_or_else(|_| Hook {
+            hook_event_name: record.text("hook_event_name").map(str::to_owned),
+            timestamp: field_in(input, "timestamp"),
+            tool_name: field_in(input, "tool_name"),
+            trigger: field_in(input, "trigger"),
+            ..Hook::default()
+        });
+        let fired = hook.timestamp.as_deref().and_then(time::read).filter(|own| *own <= out.at());
+        let mut echo = out.at_time(fired.unwrap_or(out.at()));
+        self.hook(&hook, &mut echo);
+        out.append(echo);
+        let answer: HookOutput = record
+            .text("stdout")
+            .and_then(|answer| serde_json::from_str(answer).ok())
+            .unwrap_or_default();
+        let denied = matches!(answer.decision.as_deref(), Some("deny" | "block"));
+        match hook.hook_event_name.as_deref() {
+            Some("BeforeAgent") if denied || answer.goes_on == Some(false) => {
+                self.end_turn(Fact::Interrupted, out);
+            }
+            Some("BeforeTool") if answer.goes_on == Some(false) => {
+                self.end_turn(Fact::Interrupted, out);
+            }
+            // The agent is sent on with the reason as its prompt.
+            Some("AfterAgent") if denied => self.think(out),
+            Some(_) | None => {}
+        }
+    }
+
+    fn agent_told(&mut self, name: &str, record: &Attributes<'_>, out: &mut Outbox) {
+        let Some(agent) = record.text("agent_id").map(AgentId::sub) else { return };
+        match name {
+            "agent.start" => self.begin_subagent(&agent, record.text("agent_name"), out),
+            _ => self.end_subagent(&agent, out),
+        }
+    }
+}
+
+fn mode(mode: Option<&str>, out: &mut Outbox) {
+    if let Some(mode) = mode {
+        out.tell(Fact::ModeChanged { mode: mode.into() });
+    }
+}
+
+fn tell_usage(model: Option<&str>, context_tokens: Option<u64>, out: &mut Outbox) {
+    let usage = Usage { model: model.map(Into::into), context_tokens, context_window: None };
+    out.tell(Fact::UsageReported { usage });
+}
+
+/// The text of a reply that calls no tool; none if it calls one, or was cut and may.
+fn reply_without_tools(response: &str) -> Option<String> {
+    if response.contains("\"functionCall\"") {
+        return None;
+    }
+    let chunks: Value = serde_json::from_str(response).ok()?;
+    let chunks = chunks.as_array().cloned().unwrap_or_else(|| vec![chunks]);
+    let texts: Vec<&str> = chunks
+        .iter()
+        .filter_map(|chunk| chunk.get("candidates")?.get(0)?.get("content")?.get("parts"))
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect();
+    Some(texts.concat())
+}
+
+/// A text field of JSON that was cut off somewhere behind it.
+fn field_in(json: &str, name: &str) -> Option<String> {
+    let (_, rest) = json.split_once(&format!("\"{name}\""))?;
+    let (_, value) = rest.split_once('"')?;
+    let (value, _) = value.split_once('"')?;
+    Some(value.to_owned())
+}
