@@ -18,7 +18,7 @@ mod call;
 mod failure;
 mod handler;
 mod quirks;
-mod reply;
+pub mod reply;
 mod request;
 mod session;
 mod turn;

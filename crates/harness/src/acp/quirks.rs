@@ -10,10 +10,8 @@ pub struct Quirks {
 }
 
 /// By a part of the agent's name, in the order they are tried.
-const KNOWN: [(&str, Quirks); 1] = [(
-    "gemini",
-    Quirks { replays_after_load: true, mode_message: Some("[MODE_UPDATE]") },
-)];
+const KNOWN: [(&str, Quirks); 1] =
+    [("gemini", Quirks { replays_after_load: true, mode_message: Some("[MODE_UPDATE]") })];
 
 impl Quirks {
     pub fn of(agent_name: &str) -> Self {

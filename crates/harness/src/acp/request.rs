@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::handler::RpcId;
 use super::session::{Replay, Session};
-use super::wire::{
-    Answer, ElicitationParams, PermissionCall, PermissionOption, PermissionParams,
-};
+use super::wire::{Answer, ElicitationParams, PermissionCall, PermissionOption, PermissionParams};
 use crate::excerpt;
 use crate::outbox::Outbox;
 

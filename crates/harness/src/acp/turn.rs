@@ -131,8 +131,7 @@ impl Turn {
     /// when it ended because we refused.
     pub fn end(&self, reason: Option<&str>) -> Fact {
         let completed = |cut_off: bool| Fact::TurnCompleted {
-            last_message: excerpt::last_message(&self.said)
-                .or_else(|| cut_off.then(|| "".into())),
+            last_message: excerpt::last_message(&self.said).or_else(|| cut_off.then(|| "".into())),
             background: None,
             cut_off,
         };

@@ -18,8 +18,12 @@ impl Session {
     pub fn update(&mut self, update: &Update, quirks: Quirks, out: &mut Outbox) -> bool {
         let kind = update.session_update.as_deref().unwrap_or_default();
         match kind {
-            "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" | "tool_call"
-            | "tool_call_update" | "plan" => {
+            "user_message_chunk"
+            | "agent_message_chunk"
+            | "agent_thought_chunk"
+            | "tool_call"
+            | "tool_call_update"
+            | "plan" => {
                 if !self.replays(out.at()) {
                     self.work(kind, update, quirks, out);
                 }

@@ -29,7 +29,6 @@ pub struct SessionParams {
     pub mode_id: Option<String>,
     #[serde(default)]
     pub prompt: Vec<Content>,
-    pub request_id: Option<Value>,
 }
 
 /// The result of whatever the client asked: each field is of some method's response.

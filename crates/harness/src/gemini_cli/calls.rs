@@ -83,9 +83,14 @@ impl Calls {
     }
 
     fn begun(&self, told: Described<'_>) -> Option<usize> {
-        self.by_vendor(told).or_else(|| {
-            self.matching(told, |call| !call.ended && !call.begun_by[told.teller as usize])
-        })
+        let news = |call: &Call| !call.begun_by[told.teller as usize];
+        self.by_vendor(told)
+            .or_else(|| self.matching(told, |call| news(call) && !call.ended))
+            // A hook that was overtaken by the stream tells of a call that is over by now.
+            .or_else(|| {
+                let streamed = |call: &Call| call.is_begun_by(Teller::Stream);
+                self.matching(told, |call| news(call) && streamed(call) && told.input.is_some())
+            })
     }
 
     /// A call is over. None if nobody has heard of it.
@@ -104,9 +109,9 @@ impl Calls {
 
     fn by_vendor(&self, told: Described<'_>) -> Option<usize> {
         let vendor = told.vendor?;
-        self.list.iter().position(|call| {
-            call.vendor.as_deref() == Some(vendor) || call.id.as_str() == vendor
-        })
+        self.list
+            .iter()
+            .position(|call| call.vendor.as_deref() == Some(vendor) || call.id.as_str() == vendor)
     }
 
     /// The oldest with the same tool and input, as far as the input is known.
@@ -131,9 +136,10 @@ impl Calls {
 
     /// The result of a call by the model's id; true if it is news that the model has it.
     pub fn deliver(&mut self, vendor: &str) -> bool {
-        let call = self.list.iter_mut().find(|call| {
-            call.vendor.as_deref() == Some(vendor) || call.id.as_str() == vendor
-        });
+        let call = self
+            .list
+            .iter_mut()
+            .find(|call| call.vendor.as_deref() == Some(vendor) || call.id.as_str() == vendor);
         call.is_none_or(|call| !std::mem::replace(&mut call.delivered, true))
     }
 
@@ -218,8 +224,19 @@ pub fn fingerprint(input: &Value) -> u64 {
 }
 
 fn subject(input: &Value) -> Option<Arc<str>> {
-    let told = ["command", "file_path", "absolute_path", "dir_path", "path", "url", "query",
-        "pattern", "prompt", "plan_filename", "agent_name"];
+    let told = [
+        "command",
+        "file_path",
+        "absolute_path",
+        "dir_path",
+        "path",
+        "url",
+        "query",
+        "pattern",
+        "prompt",
+        "plan_filename",
+        "agent_name",
+    ];
     let text = told.iter().find_map(|name| input.get(name)?.as_str())?;
     Some(excerpt::input(text))
 }

@@ -136,9 +136,7 @@ impl Handler {
             file.session = self.session_of(signal.file);
         }
         let told = match (&line, file.session.clone()) {
-            (Some(line), Some(session)) => {
-                Some(self.chat_line(signal, &mut file, &session, line))
-            }
+            (Some(line), Some(session)) => Some(self.chat_line(signal, &mut file, &session, line)),
             // Half a line, or one that is none.
             (None, Some(session)) => Some(self.with(signal, signal.at, &session, |_, _| false)),
             (_, None) => None,

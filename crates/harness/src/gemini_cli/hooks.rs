@@ -19,9 +19,14 @@ use crate::outbox::Outbox;
 /// Most hooks remembered, to know a repetition by.
 const FIRED_MAX: usize = 64;
 
-/// How long the end of the loop waits for a hook that sends the agent on: its next model request
-/// follows at once.
-const SENT_ON_MS: u64 = 300;
+/// How long the end of the loop waits to be confirmed: the stream's `result` follows the hook.
+const RESULT_MS: u64 = 400;
+
+/// Where there is no stream: long enough to put two swapped hooks right.
+const OVERTAKEN_MS: u64 = 50;
+
+/// Where a hook has sent the agent on before: its next model request follows at once.
+const SENT_ON_MS: u64 = 500;
 
 /// A plan that policy approves is approved by then.
 const PLAN_APPROVED_MS: u64 = 1_000;
@@ -90,13 +95,23 @@ impl Session {
             "AfterAgent" => {
                 self.ended_own = own;
                 let ending = self.completed(hook.prompt_response.as_deref());
-                self.end_turn_later(ending, SENT_ON_MS, out);
+                self.sent_on |= hook.stop_hook_active == Some(true);
+                let patience_ms = match (self.streams, self.sent_on) {
+                    (true, _) => RESULT_MS,
+                    (false, true) => SENT_ON_MS,
+                    (false, false) => OVERTAKEN_MS,
+                };
+                self.end_turn_later(ending, patience_ms, out);
             }
             "AfterTool" => self.after_tool(hook, out),
             "PreCompress" if hook.trigger.as_deref() == Some("manual") => {
                 self.begin_compaction(COMPACTION_MS_MAX, out);
             }
-            "BeforeTool" | "Notification" | "PreCompress" | "BeforeModel" | "AfterModel"
+            "BeforeTool"
+            | "Notification"
+            | "PreCompress"
+            | "BeforeModel"
+            | "AfterModel"
             | "BeforeToolSelection"
                 if stale => {}
             "BeforeTool" => self.before_tool(hook, out),
@@ -128,6 +143,9 @@ impl Session {
         let Some(told) = described(hook) else { return };
         let stamp = hook.timestamp.clone().unwrap_or_else(|| out.at().0.to_string());
         let call = self.calls.begin(told, || format!("{}@{stamp}", told.tool));
+        if call.ended {
+            return;
+        }
         let (id, started) = (call.id.clone(), call.started());
         out.tell(started);
         self.act(out.at());

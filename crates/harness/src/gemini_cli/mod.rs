@@ -18,7 +18,7 @@ mod agenda;
 mod calls;
 mod handler;
 mod hooks;
-mod reply;
+pub mod reply;
 mod session;
 mod stream;
 mod telemetry;

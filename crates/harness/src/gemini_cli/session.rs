@@ -35,6 +35,10 @@ pub struct Session {
     pub fired: VecDeque<Fired>,
     /// A source was seen that will tell when the loop ends.
     pub end_is_told: bool,
+    /// It writes a JSON stream: headless, and its `result` ends the loop.
+    pub streams: bool,
+    /// A hook has sent the agent on when it wanted to stop.
+    pub sent_on: bool,
     /// When the hook that ended the last turn fired, by the client's clock.
     pub ended_own: Option<Timestamp>,
     pub compacting: bool,
@@ -62,6 +66,8 @@ impl Session {
             place: Place::default(),
             fired: VecDeque::new(),
             end_is_told: false,
+            streams: false,
+            sent_on: false,
             ended_own: None,
             compacting: false,
             open: false,

@@ -1,6 +1,6 @@
 //! The JSON stream of a headless run. It never asks; `result` only says that the loop ended.
 
-use qd_session::monitor::{Failure, FailureKind, Fact, Usage};
+use qd_session::monitor::{Fact, Failure, FailureKind, Usage};
 
 use super::calls::{Described, Teller};
 use super::session::Session;
@@ -18,6 +18,7 @@ impl Session {
     /// Takes a line in. False if nobody knows it.
     pub fn stream(&mut self, line: &StreamLine, out: &mut Outbox) -> bool {
         self.end_is_told = true;
+        self.streams = true;
         match line.kind.as_deref() {
             Some("init") => {
                 out.tell(Fact::SessionStarted { process: None });
@@ -66,7 +67,11 @@ impl Session {
 
     fn tool_used(&mut self, line: &StreamLine, out: &mut Outbox) {
         let Some(told) = described(line, line.tool_name.as_deref()) else { return };
-        let started = self.calls.begin(told, String::new).started();
+        let call = self.calls.begin(told, String::new);
+        if call.ended {
+            return;
+        }
+        let started = call.started();
         out.tell(started);
         self.act(out.at());
     }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::calls::{Described, Teller};
 use super::session::Session;
 use super::stream::failure_in;
-use super::time;
 use super::wire::{Hook, HookOutput};
 use crate::outbox::Outbox;
 use crate::{excerpt, failure_sign};
@@ -141,17 +140,8 @@ impl Session {
     /// told nowhere else.
     fn hook_called(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
         let input = record.text("hook_input").unwrap_or_default();
-        let hook = serde_json::from_str(input).unwrap_or_else(|_| Hook {
-            hook_event_name: record.text("hook_event_name").map(str::to_owned),
-            timestamp: field_in(input, "timestamp"),
-            tool_name: field_in(input, "tool_name"),
-            trigger: field_in(input, "trigger"),
-            ..Hook::default()
-        });
-        let fired = hook.timestamp.as_deref().and_then(time::read).filter(|own| *own <= out.at());
-        let mut echo = out.at_time(fired.unwrap_or(out.at()));
-        self.hook(&hook, &mut echo);
-        out.append(echo);
+        let hook = serde_json::from_str(input).unwrap_or_else(|_| what_is_left(record, input));
+        self.hook(&hook, out);
         let answer: HookOutput = record
             .text("stdout")
             .and_then(|answer| serde_json::from_str(answer).ok())
@@ -205,6 +195,24 @@ fn reply_without_tools(response: &str) -> Option<String> {
         .filter_map(|part| part.get("text")?.as_str())
         .collect();
     Some(texts.concat())
+}
+
+/// A hook whose input was cut off.
+fn what_is_left(record: &Attributes<'_>, input: &str) -> Hook {
+    let details = ["type", "title", "command", "filePath", "toolName"];
+    let details = details.iter().filter_map(|name| {
+        let value = field_in(input, name)?;
+        Some(((*name).to_owned(), Value::from(value)))
+    });
+    Hook {
+        hook_event_name: record.text("hook_event_name").map(str::to_owned),
+        timestamp: field_in(input, "timestamp"),
+        tool_name: field_in(input, "tool_name"),
+        trigger: field_in(input, "trigger"),
+        notification_type: field_in(input, "notification_type"),
+        details: Some(Value::Object(details.collect())),
+        ..Hook::default()
+    }
 }
 
 /// A text field of JSON that was cut off somewhere behind it.

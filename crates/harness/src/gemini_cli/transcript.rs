@@ -94,7 +94,8 @@ impl Session {
 
     fn agent_wrote(&mut self, file: &mut ChatFile, message: &ChatMessage, out: &mut Outbox) {
         // The reply of a model is a text with its tokens; parts without them are the past.
-        let synthetic = message.tokens.is_none() && message.content.as_ref().is_some_and(Value::is_array);
+        let synthetic =
+            message.tokens.is_none() && message.content.as_ref().is_some_and(Value::is_array);
         if synthetic || file.is_rewritten(out.at()) {
             return;
         }
@@ -166,7 +167,9 @@ impl Session {
     fn client_wrote(&mut self, message: &ChatMessage, out: &mut Outbox) {
         let text = text_of(message);
         let says = |start: &&str| text.starts_with(*start);
-        if CANCELLED.iter().any(|start| says(start)) || STOPPED_BY_HOOK.iter().any(|start| says(start)) {
+        if CANCELLED.iter().any(|start| says(start))
+            || STOPPED_BY_HOOK.iter().any(|start| says(start))
+        {
             self.end_turn(Fact::Interrupted, out);
         } else if HALTED.iter().any(|part| text.contains(part)) {
             self.end_turn(Fact::TurnFailed { failure: failure_in(&text) }, out);

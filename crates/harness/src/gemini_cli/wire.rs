@@ -15,6 +15,7 @@ pub struct Hook {
     /// BeforeAgent, AfterAgent.
     pub prompt: Option<String>,
     pub prompt_response: Option<String>,
+    pub stop_hook_active: Option<bool>,
     /// BeforeTool, AfterTool.
     pub tool_name: Option<String>,
     pub tool_input: Option<Value>,
@@ -115,7 +116,6 @@ pub struct Tokens {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatPatch {
-    pub session_id: Option<String>,
     pub summary: Option<String>,
     pub last_updated: Option<String>,
     pub messages: Option<Vec<ChatMessage>>,
