@@ -17,6 +17,8 @@ mod outbox;
 pub mod replay;
 pub mod say_ask;
 mod signal;
+#[cfg(test)]
+mod story;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,19 +1,18 @@
 //! Signal in, events out: JSON-RPC messages are paired with what they answer and handed to their
 //! session.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use qd_session::id::RequestId;
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::Fact;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::failure;
 use super::quirks::Quirks;
+use super::rpc::{Ledger, RpcId, Sent};
 use super::session::{Replay, Session};
-use super::wire::{Answer, Message, Outcome, ProcessSeen, RpcError, SessionParams, UpdateParams};
+use super::wire::{Message, ProcessSeen, SessionParams, UpdateParams};
 use crate::excerpt::{self, PAYLOAD_BYTES_MAX};
 use crate::outbox::Outbox;
 use crate::signal::{Channel, Direction, Sighting, Signal};
@@ -21,44 +20,13 @@ use crate::signal::{Channel, Direction, Sighting, Signal};
 /// Most sessions remembered of one connection; the one not heard of for longest goes first.
 const SESSIONS_MAX: usize = 64;
 
-/// Most requests of the client that wait for their response, and most ids of answered ones that
-/// are kept so that a doubled response answers nothing.
-const SENT_MAX: usize = 64;
-
-/// The id of a JSON-RPC request: the JSON text of a number or a string.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RpcId(String);
-
-impl RpcId {
-    fn of(id: Option<&Value>) -> Option<Self> {
-        id.map(|id| Self(id.to_string()))
-    }
-
-    /// As the request is called on the board.
-    pub fn request(&self) -> RequestId {
-        RequestId::new(self.0.trim_matches('"'))
-    }
-}
-
-/// What the client asked the agent for.
-#[derive(Debug, Clone)]
-enum Sent {
-    New { cwd: Option<String> },
-    Load { session: Arc<str>, cwd: Option<String> },
-    Prompt { session: Arc<str> },
-    SetMode { session: Arc<str>, mode: String },
-    Close { session: Arc<str> },
-    Other,
-}
-
 #[derive(Debug, Default)]
 pub struct Handler {
-    quirks: Quirks,
-    sessions: BTreeMap<Arc<str>, Session>,
+    pub(super) quirks: Quirks,
+    pub(super) sessions: BTreeMap<Arc<str>, Session>,
     /// The session that was prompted last: what names none is most likely its.
-    current: Option<Arc<str>>,
-    sent: VecDeque<(RpcId, Sent)>,
-    answered: VecDeque<RpcId>,
+    pub(super) current: Option<Arc<str>>,
+    pub(super) ledger: Ledger,
     /// Orders the messages of one millisecond.
     clock: (Timestamp, u32),
     unrecognised: u64,
@@ -154,7 +122,7 @@ impl Handler {
                 let is_known = known.iter().any(|prefix| other.starts_with(prefix));
                 // Each side counts its own requests: only the client's are paired here.
                 if let Some(id) = id.filter(|_| signal.direction == Direction::ToAgent) {
-                    self.remember(id, Sent::Other);
+                    self.ledger.remember(id, Sent::Other);
                 }
                 is_known.then(Vec::new)
             }
@@ -162,9 +130,8 @@ impl Handler {
     }
 
     /// The ids of a new connection begin anew.
-    fn begin_connection(&mut self) {
-        self.sent.clear();
-        self.answered.clear();
+    pub(super) fn begin_connection(&mut self) {
+        self.ledger = Ledger::default();
     }
 
     fn client_asked(
@@ -174,7 +141,7 @@ impl Handler {
         id: RpcId,
         params: SessionParams,
     ) -> Option<Vec<Sighting>> {
-        if self.answered.contains(&id) || self.sent.iter().any(|(sent, _)| *sent == id) {
+        if self.ledger.knows(&id) {
             // The same message, heard twice.
             return Some(Vec::new());
         }
@@ -199,7 +166,7 @@ impl Handler {
             }
             (_, _) => return None,
         };
-        self.remember(id, sent);
+        self.ledger.remember(id, sent);
         Some(sightings)
     }
 
@@ -269,140 +236,6 @@ impl Handler {
         }))
     }
 
-    fn client_answered(
-        &mut self,
-        signal: &Signal<'_>,
-        id: &RpcId,
-        result: Option<Value>,
-    ) -> Option<Vec<Sighting>> {
-        let answer: Answer = result.and_then(|result| read(&result)).unwrap_or_default();
-        Some(self.with_all(signal, |session, out| {
-            session.answered(id, &answer, out);
-        }))
-    }
-
-    fn agent_answered(
-        &mut self,
-        signal: &Signal<'_>,
-        id: &RpcId,
-        result: Option<Value>,
-        error: Option<RpcError>,
-    ) -> Option<Vec<Sighting>> {
-        if self.answered.contains(id) {
-            return Some(Vec::new());
-        }
-        let outcome: Outcome = match result {
-            Some(result) => read(&result)?,
-            None => Outcome::default(),
-        };
-        if let Some(info) = &outcome.agent_info {
-            self.quirks = Quirks::of(info.name.as_deref().unwrap_or_default());
-        }
-        let sent = self.sent.iter().position(|(sent, _)| sent == id);
-        let sent = sent.and_then(|at| self.sent.remove(at)).map(|(_, sent)| sent);
-        self.answered.push_back(id.clone());
-        if self.answered.len() > SENT_MAX {
-            self.answered.pop_front();
-        }
-        self.paired(signal, id, sent, &outcome, error)
-    }
-
-    /// A response and what it answers. Where the request was lost, its shape tells.
-    fn paired(
-        &mut self,
-        signal: &Signal<'_>,
-        id: &RpcId,
-        sent: Option<Sent>,
-        outcome: &Outcome,
-        error: Option<RpcError>,
-    ) -> Option<Vec<Sighting>> {
-        match sent {
-            Some(Sent::Prompt { session }) => {
-                Some(self.prompt_answered(signal, &session, id, outcome, error))
-            }
-            Some(Sent::Load { session, cwd }) => {
-                let quirks = self.quirks;
-                Some(self.with(signal, &session, |session, out| {
-                    session.loaded(out.at(), quirks);
-                    if error.is_none() {
-                        session.begin(cwd.as_deref(), outcome, out);
-                    }
-                }))
-            }
-            Some(Sent::SetMode { session, mode }) if error.is_none() => {
-                Some(self.with(signal, &session, |_, out| {
-                    out.tell(Fact::ModeChanged { mode: mode.into() });
-                }))
-            }
-            Some(Sent::Close { session }) if error.is_none() => {
-                Some(self.with(signal, &session, |_, out| {
-                    out.tell(Fact::SessionEnded { process: None, exit_code: None });
-                }))
-            }
-            Some(Sent::SetMode { .. } | Sent::Close { .. }) => Some(Vec::new()),
-            Some(Sent::New { cwd }) => Some(self.begun(signal, cwd.as_deref(), outcome)),
-            Some(Sent::Other) | None => Some(self.unpaired(signal, id, outcome)),
-        }
-    }
-
-    fn begun(
-        &mut self,
-        signal: &Signal<'_>,
-        cwd: Option<&str>,
-        outcome: &Outcome,
-    ) -> Vec<Sighting> {
-        let Some(session) = outcome.session_id.as_deref().map(Arc::<str>::from) else {
-            return Vec::new();
-        };
-        self.with(signal, &session, |session, out| session.begin(cwd, outcome, out))
-    }
-
-    fn unpaired(&mut self, signal: &Signal<'_>, id: &RpcId, outcome: &Outcome) -> Vec<Sighting> {
-        if outcome.protocol_version.is_some() {
-            self.begin_connection();
-            return Vec::new();
-        }
-        if outcome.stop_reason.is_some()
-            && let Some(session) = self.current.clone()
-        {
-            return self.prompt_answered(signal, &session, id, outcome, None);
-        }
-        let mut sightings = self.begun(signal, None, outcome);
-        for listed in outcome.sessions.iter().flatten() {
-            // A list is of the past: it names sessions that are known, and begins none.
-            let known = listed.session_id.as_deref().filter(|id| self.sessions.contains_key(*id));
-            let title = listed.title.as_deref().and_then(excerpt::about);
-            if let (Some(session), Some(title)) = (known.map(Arc::<str>::from), title) {
-                sightings.extend(self.with(signal, &session, |_, out| {
-                    out.tell(Fact::TitleKnown { title, custom: false });
-                }));
-            }
-        }
-        sightings
-    }
-
-    fn prompt_answered(
-        &mut self,
-        signal: &Signal<'_>,
-        session: &Arc<str>,
-        id: &RpcId,
-        outcome: &Outcome,
-        error: Option<RpcError>,
-    ) -> Vec<Sighting> {
-        self.with(signal, session, |session, out| {
-            let ending = match (error, outcome.stop_reason.as_deref()) {
-                (Some(error), _) if failure::is_cancelled(&error) => Fact::Interrupted,
-                (Some(error), _) => Fact::TurnFailed { failure: failure::of_error(&error) },
-                (None, Some(reason)) => session.turn.end(Some(reason)),
-                // Version 2 only takes the prompt; a state update ends the turn.
-                (None, None) => return,
-            };
-            if session.turn.answered(id) {
-                session.end_turn(ending, out);
-            }
-        })
-    }
-
     fn process(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Some(seen) = from_bytes::<ProcessSeen>(signal.payload) else {
             return self.unknown(signal, None);
@@ -429,13 +262,6 @@ impl Handler {
         self.with(signal, &session, |_, out| out.tell(Fact::Unrecognised { text }))
     }
 
-    fn remember(&mut self, id: RpcId, sent: Sent) {
-        self.sent.push_back((id, sent));
-        if self.sent.len() > SENT_MAX {
-            self.sent.pop_front();
-        }
-    }
-
     fn session(&mut self, id: &Arc<str>, at: Timestamp) -> &mut Session {
         if !self.sessions.contains_key(id) && self.sessions.len() == SESSIONS_MAX {
             let oldest = self.sessions.values().min_by_key(|session| session.heard_at);
@@ -448,7 +274,7 @@ impl Handler {
         session
     }
 
-    fn with(
+    pub(super) fn with(
         &mut self,
         signal: &Signal<'_>,
         session: &Arc<str>,
@@ -459,7 +285,7 @@ impl Handler {
         out.into_sightings()
     }
 
-    fn with_all(
+    pub(super) fn with_all(
         &mut self,
         signal: &Signal<'_>,
         tell: impl Fn(&mut Session, &mut Outbox),
@@ -480,10 +306,278 @@ impl Handler {
     }
 }
 
-fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
+pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
 }
 
 fn from_bytes<T: DeserializeOwned>(payload: &[u8]) -> Option<T> {
     (payload.len() <= PAYLOAD_BYTES_MAX).then(|| serde_json::from_slice(payload).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Harness;
+    use crate::signal::{Channel, Direction};
+    use crate::story::Story;
+
+    /// An agent of that name with a session `s` and a prompt sent at 1 s.
+    fn prompted(agent: &str) -> Story {
+        let mut story = Story::of(Harness::Acp);
+        let info = json!({"protocolVersion": 1, "agentInfo": {"name": agent}});
+        ask(&mut story, 0, 1, "initialize", json!({"protocolVersion": 1}));
+        respond(&mut story, 10, 1, info);
+        ask(&mut story, 20, 2, "session/new", json!({"cwd": "/w", "mcpServers": []}));
+        respond(&mut story, 30, 2, json!({"sessionId": "s"}));
+        assert_eq!(story.state(), "needs_you/idle");
+        prompt(&mut story, 1_000, 3);
+        story
+    }
+
+    fn ask(story: &mut Story, at: u64, id: u64, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        story.say(at, Channel::Acp, &message);
+    }
+
+    fn respond(story: &mut Story, at: u64, id: u64, result: Value) {
+        story.hear(at, Channel::Acp, &json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn prompt(story: &mut Story, at: u64, id: u64) {
+        let params = json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]});
+        ask(story, at, id, "session/prompt", params);
+    }
+
+    fn update(story: &mut Story, at: u64, update: Value) {
+        let params = json!({"sessionId": "s", "update": update});
+        let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+        story.hear(at, Channel::Acp, &message);
+    }
+
+    fn say(story: &mut Story, at: u64, text: &str) {
+        let content = json!({"type": "text", "text": text});
+        update(story, at, json!({"sessionUpdate": "agent_message_chunk", "content": content}));
+    }
+
+    fn tool(story: &mut Story, at: u64, status: &str) {
+        let kind = if status == "in_progress" { "tool_call" } else { "tool_call_update" };
+        let told = json!({"sessionUpdate": kind, "toolCallId": "t", "status": status,
+            "title": "touch x", "kind": "execute"});
+        update(story, at, told);
+    }
+
+    fn permission(story: &mut Story, at: u64, kind: &str) {
+        let options = json!([{"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+            {"optionId": "no", "name": "Reject", "kind": "reject_once"}]);
+        let call = json!({"toolCallId": "t", "status": "pending", "title": "touch x",
+            "kind": kind, "rawInput": {}});
+        let params = json!({"sessionId": "s", "options": options, "toolCall": call});
+        let message = json!({"jsonrpc": "2.0", "id": "u-7", "method": "session/request_permission",
+            "params": params});
+        story.hear(at, Channel::Acp, &message);
+    }
+
+    fn choose(story: &mut Story, at: u64, option: &str) {
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
+        let answer = json!({"jsonrpc": "2.0", "id": "u-7", "result": outcome});
+        story.say(at, Channel::Acp, &answer);
+    }
+
+    #[test]
+    fn an_allowed_call_is_at_work_until_it_ends_and_then_the_model_is() {
+        let mut story = prompted("codex-acp");
+        permission(&mut story, 2_000, "execute");
+        assert_eq!(story.state(), "needs_you/needs_permission");
+        choose(&mut story, 60_000, "yes");
+        assert_eq!(story.state(), "autonomous/acting");
+        tool(&mut story, 61_000, "completed");
+        assert_eq!(story.state(), "autonomous/thinking");
+        say(&mut story, 62_000, "The file is in place.");
+        respond(&mut story, 62_100, 3, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn a_turn_that_ends_on_our_refusal_was_interrupted_not_delivered() {
+        let mut story = prompted("OpenCode");
+        say(&mut story, 1_500, "I will make a file.");
+        tool(&mut story, 1_900, "in_progress");
+        permission(&mut story, 2_000, "execute");
+        choose(&mut story, 3_000, "no");
+        tool(&mut story, 3_100, "failed");
+        respond(&mut story, 3_200, 3, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn an_agent_that_goes_on_after_a_refusal_delivers_what_it_says_then() {
+        let mut story = prompted("gemini-cli");
+        permission(&mut story, 2_000, "execute");
+        choose(&mut story, 3_000, "no");
+        assert_eq!(story.state(), "autonomous/thinking");
+        say(&mut story, 3_400, "Finished without the file.");
+        respond(&mut story, 3_500, 3, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn leaving_the_planning_mode_is_a_plan_to_approve() {
+        let mut story = prompted("claude-agent-acp");
+        permission(&mut story, 2_000, "switch_mode");
+        assert_eq!(story.state(), "needs_you/awaiting_approval");
+        choose(&mut story, 3_000, "no");
+        respond(&mut story, 3_500, 3, json!({"stopReason": "cancelled"}));
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn an_elicitation_is_a_question_until_it_is_answered() {
+        let mut story = prompted("claude-agent-acp");
+        let params = json!({"sessionId": "s", "mode": "form", "message": "Which?",
+            "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}});
+        let asked =
+            json!({"jsonrpc": "2.0", "id": 0, "method": "elicitation/create", "params": params});
+        story.hear(2_000, Channel::Acp, &asked);
+        assert_eq!(story.state(), "needs_you/awaiting_input");
+        let answer = json!({"jsonrpc": "2.0", "id": 0, "result": {"action": "accept", "content": {"a": "b"}}});
+        story.say(9_000, Channel::Acp, &answer);
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_replay_changes_nothing_even_when_it_outlasts_the_response() {
+        let mut story = Story::of(Harness::Acp);
+        let info = json!({"protocolVersion": 1, "agentInfo": {"name": "gemini-cli"}});
+        ask(&mut story, 0, 1, "initialize", json!({}));
+        respond(&mut story, 10, 1, info);
+        ask(&mut story, 20, 2, "session/load", json!({"sessionId": "s", "cwd": "/w"}));
+        say(&mut story, 30, "I will read the file first.");
+        assert_eq!(story.state(), "nothing");
+        respond(&mut story, 40, 2, json!({}));
+        say(&mut story, 50, "Now I will write it.");
+        tool(&mut story, 60, "in_progress");
+        story.wait(5_000);
+        assert_eq!(story.shown, ["needs_you/idle"]);
+        prompt(&mut story, 6_000, 3);
+        tool(&mut story, 6_500, "in_progress");
+        assert_eq!(story.state(), "autonomous/acting");
+    }
+
+    #[test]
+    fn a_response_and_the_next_prompt_in_one_millisecond_are_two_turns() {
+        let mut story = prompted("gemini-cli");
+        say(&mut story, 1_500, "Done.");
+        respond(&mut story, 2_000, 3, json!({"stopReason": "end_turn"}));
+        prompt(&mut story, 2_000, 4);
+        assert_eq!(story.state(), "autonomous/thinking");
+        // The first response, heard again, ends nothing.
+        respond(&mut story, 2_050, 3, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_queued_prompt_keeps_the_turn_open_until_it_is_answered_too() {
+        let mut story = prompted("claude-agent-acp");
+        prompt(&mut story, 2_000, 4);
+        respond(&mut story, 3_000, 3, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        respond(&mut story, 4_000, 4, json!({"stopReason": "cancelled"}));
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn an_api_error_needs_the_operator_and_says_which() {
+        let mut story = prompted("gemini-cli");
+        let error = json!({"code": 429, "message": "quota"});
+        story.hear(2_000, Channel::Acp, &json!({"jsonrpc": "2.0", "id": 3, "error": error}));
+        assert_eq!(story.state(), "needs_you/usage_limit");
+    }
+
+    #[test]
+    fn a_failed_tool_is_the_models_business_while_the_turn_goes_on() {
+        let mut story = prompted("codex-acp");
+        tool(&mut story, 2_000, "in_progress");
+        tool(&mut story, 3_000, "failed");
+        story.wait(60_000);
+        assert_eq!(story.state(), "autonomous/thinking");
+        respond(&mut story, 60_500, 3, json!({"stopReason": "max_turn_requests"}));
+        assert_eq!(story.state(), "needs_you/error");
+    }
+
+    #[test]
+    fn the_states_of_the_second_version_are_taken_at_their_word() {
+        let mut story = prompted("somebody-new");
+        respond(&mut story, 1_100, 3, json!({}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        let state = |state: &str| json!({"sessionUpdate": "state_update", "state": state});
+        update(&mut story, 2_000, state("requires_action"));
+        assert_eq!(story.state(), "needs_you/needs_permission");
+        update(&mut story, 3_000, state("running"));
+        assert_eq!(story.state(), "autonomous/thinking");
+        update(&mut story, 4_000, state("idle"));
+        assert_eq!(story.state(), "needs_you/idle");
+    }
+
+    #[test]
+    fn modes_usage_titles_and_compaction_are_told_and_are_no_work() {
+        let mut story = prompted("gemini-cli");
+        respond(&mut story, 2_000, 3, json!({"stopReason": "end_turn"}));
+        story.told.clear();
+        say(&mut story, 3_000, "[MODE_UPDATE] yolo");
+        update(&mut story, 3_100, json!({"sessionUpdate": "usage_update", "used": 9, "size": 10}));
+        update(&mut story, 3_200, json!({"sessionUpdate": "session_info_update", "title": "T"}));
+        assert_eq!(story.state(), "needs_you/idle");
+        assert_eq!(story.told, ["mode_changed", "usage_reported", "title_known"]);
+        let compaction = |status: &str| json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": status});
+        update(&mut story, 4_000, compaction("in_progress"));
+        assert_eq!(story.state(), "autonomous/compacting");
+        update(&mut story, 5_000, compaction("completed"));
+        assert_eq!(story.state(), "needs_you/idle");
+    }
+
+    #[test]
+    fn a_subagents_calls_are_its_own() {
+        let mut story = prompted("claude-agent-acp");
+        let child = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "status": "in_progress",
+            "_meta": {"claudeCode": {"toolName": "Read", "parentToolUseId": "t"}}});
+        tool(&mut story, 2_000, "in_progress");
+        update(&mut story, 2_100, child);
+        assert_eq!(story.state(), "autonomous/delegating");
+        tool(&mut story, 3_000, "completed");
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn what_nobody_understands_changes_nothing_and_makes_no_session() {
+        let mut story = Story::of(Harness::Acp);
+        let huge = vec![b'['; (4 << 20) + 1];
+        let broken: [&[u8]; 8] = [
+            b"",
+            b"{\"jsonrpc\":\"2.0\",\"meth",
+            b"\xff\xfe",
+            b"[1,2]",
+            b"{\"method\":7}",
+            b"{\"method\":\"session/update\",\"params\":{\"sessionId\":5,\"update\":[]}}",
+            b"{\"method\":\"unheard/of\",\"params\":{\"sessionId\":\"new\"}}",
+            &huge,
+        ];
+        for payload in broken {
+            story.play(5, Channel::Acp, Direction::FromAgent, None, payload);
+        }
+        assert_eq!(story.sessions(), 0);
+        let mut story = prompted("gemini-cli");
+        update(&mut story, 2_000, json!({"sessionUpdate": "never_seen", "used": 1}));
+        update(&mut story, 2_100, json!({"sessionUpdate": "tool_call", "toolCallId": 7}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        assert_eq!(story.told.iter().filter(|name| *name == "unrecognised").count(), 2);
+    }
+
+    #[test]
+    fn the_end_of_the_process_ends_the_session_whatever_it_waited_for() {
+        let mut story = prompted("gemini-cli");
+        permission(&mut story, 2_000, "execute");
+        story.hear(3_000, Channel::Process, &json!({"sessionId": "s", "exited": true}));
+        assert_eq!(story.state(), "delivered/session_ended");
+    }
 }

@@ -20,6 +20,8 @@ mod handler;
 mod quirks;
 pub mod reply;
 mod request;
+mod responses;
+mod rpc;
 mod session;
 mod turn;
 mod update;

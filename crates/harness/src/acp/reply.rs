@@ -1,6 +1,7 @@
-//! The operator's decision in, the protocol's message out.
+//! The operator's decision in, the protocol's message out: one line of JSON, without its newline.
 
 use qd_session::decision::{Answer, Decision, Scope};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::wire::{Message, PermissionOption};
@@ -41,23 +42,54 @@ impl Asked {
 
     /// The response that says what the operator decided. None if the agent offers no such answer:
     /// the request stays open.
-    pub fn answer(&self, decision: &Decision) -> Option<Value> {
-        let result = match &self.kind {
+    pub fn answer(&self, decision: &Decision) -> Option<String> {
+        Some(match &self.kind {
             Kind::Permission(options) => {
-                json!({"outcome": {"outcome": "selected", "optionId": chosen(options, decision)?}})
+                let option_id = Some(chosen(options, decision)?);
+                response(&self.id, Permission::new("selected", option_id))
             }
-            Kind::Elicitation(fields) => elicited(fields, decision)?,
-        };
-        Some(response(&self.id, result))
+            Kind::Elicitation(fields) => response(&self.id, elicited(fields, decision)?),
+        })
     }
 
     /// The response to a request that a cancel leaves open.
-    pub fn cancelled(&self) -> Value {
-        let result = match self.kind {
-            Kind::Permission(_) => json!({"outcome": {"outcome": "cancelled"}}),
-            Kind::Elicitation(_) => json!({"action": "cancel"}),
-        };
-        response(&self.id, result)
+    pub fn cancelled(&self) -> String {
+        match self.kind {
+            Kind::Permission(_) => response(&self.id, Permission::new("cancelled", None)),
+            Kind::Elicitation(_) => response(&self.id, Elicited::just("cancel")),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Permission<'a> {
+    outcome: Outcome<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome<'a> {
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    option_id: Option<&'a str>,
+}
+
+impl<'a> Permission<'a> {
+    fn new(outcome: &'static str, option_id: Option<&'a str>) -> Self {
+        Self { outcome: Outcome { outcome, option_id } }
+    }
+}
+
+#[derive(Serialize)]
+struct Elicited {
+    action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Map<String, Value>>,
+}
+
+impl Elicited {
+    fn just(action: &'static str) -> Self {
+        Self { action, content: None }
     }
 }
 
@@ -86,15 +118,15 @@ fn chosen<'a>(options: &'a [PermissionOption], decision: &Decision) -> Option<&'
     kinds.iter().find_map(of_kind).map(|option| option.option_id.as_str())
 }
 
-fn elicited(fields: &Map<String, Value>, decision: &Decision) -> Option<Value> {
+fn elicited(fields: &Map<String, Value>, decision: &Decision) -> Option<Elicited> {
     match decision {
         Decision::Answer { answers } => {
             let content: Map<String, Value> =
                 answers.iter().filter_map(|answer| field(fields, answer)).collect();
-            Some(json!({"action": "accept", "content": content}))
+            Some(Elicited { action: "accept", content: Some(content) })
         }
-        Decision::Deny { interrupt: true, .. } => Some(json!({"action": "cancel"})),
-        Decision::Deny { .. } => Some(json!({"action": "decline"})),
+        Decision::Deny { interrupt: true, .. } => Some(Elicited::just("cancel")),
+        Decision::Deny { .. } => Some(Elicited::just("decline")),
         Decision::Allow { .. } | Decision::ApprovePlan { .. } | Decision::RejectPlan { .. } => None,
     }
 }
@@ -122,53 +154,116 @@ fn field(fields: &Map<String, Value>, answer: &Answer) -> Option<(String, Value)
 }
 
 /// The first message of a connection.
-pub fn initialize(id: u64, client_version: &str) -> Value {
-    request(
-        id,
-        "initialize",
-        json!({
-            "protocolVersion": 1,
-            "clientCapabilities": {
-                "fs": {"readTextFile": false, "writeTextFile": false},
-                "terminal": false,
-                "elicitation": {"form": {}},
-            },
-            "clientInfo": {"name": "quarterdeck", "title": "Quarterdeck", "version": client_version},
-        }),
-    )
+pub fn initialize(id: u64, client_version: &str) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params {
+        protocol_version: u8,
+        client_capabilities: Value,
+        client_info: Value,
+    }
+    let client_capabilities = json!({
+        "fs": {"readTextFile": false, "writeTextFile": false},
+        "terminal": false,
+        "elicitation": {"form": {}},
+    });
+    let client_info =
+        json!({"name": "quarterdeck", "title": "Quarterdeck", "version": client_version});
+    request(id, "initialize", Params { protocol_version: 1, client_capabilities, client_info })
 }
 
-pub fn new_session(id: u64, cwd: &str) -> Value {
-    request(id, "session/new", json!({"cwd": cwd, "mcpServers": []}))
+pub fn new_session(id: u64, cwd: &str) -> String {
+    request(id, "session/new", SessionParams { cwd: Some(cwd), ..SessionParams::default() }.bare())
 }
 
-pub fn load(id: u64, session: &str, cwd: &str) -> Value {
-    request(id, "session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}))
+pub fn load(id: u64, session: &str, cwd: &str) -> String {
+    let params = SessionParams { cwd: Some(cwd), ..SessionParams::of(session) };
+    request(id, "session/load", params.bare())
 }
 
-pub fn prompt(id: u64, session: &str, text: &str) -> Value {
-    let prompt = json!([{"type": "text", "text": text}]);
-    request(id, "session/prompt", json!({"sessionId": session, "prompt": prompt}))
+pub fn prompt(id: u64, session: &str, text: &str) -> String {
+    let prompt = Some([Text { kind: "text", text }]);
+    request(id, "session/prompt", SessionParams { prompt, ..SessionParams::of(session) })
 }
 
-pub fn set_mode(id: u64, session: &str, mode: &str) -> Value {
-    request(id, "session/set_mode", json!({"sessionId": session, "modeId": mode}))
+pub fn set_mode(id: u64, session: &str, mode: &str) -> String {
+    let params = SessionParams { mode_id: Some(mode), ..SessionParams::of(session) };
+    request(id, "session/set_mode", params)
 }
 
 /// Ends the turn: `cancelled` for everything that is open, then the cancel itself. An agent that
 /// waits for an answer may never come to read the cancel.
-pub fn cancel(session: &str, open: &[Asked]) -> Vec<Value> {
-    let cancel =
-        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+pub fn cancel(session: &str, open: &[Asked]) -> Vec<String> {
+    let (method, params) = (Some("session/cancel"), Some(SessionParams::of(session)));
+    let cancel = line(&Line { method, params, ..Line::<_, ()>::new(None) });
     open.iter().map(Asked::cancelled).chain([cancel]).collect()
 }
 
-fn request(id: u64, method: &str, params: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct SessionParams<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mcp_servers: Option<[(); 0]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<[Text<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode_id: Option<&'a str>,
 }
 
-fn response(id: &Value, result: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "result": result})
+impl<'a> SessionParams<'a> {
+    fn of(session: &'a str) -> Self {
+        Self { session_id: Some(session), ..Self::default() }
+    }
+
+    /// Without servers of ours; the agent has its own.
+    fn bare(self) -> Self {
+        Self { mcp_servers: Some([]), ..self }
+    }
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+/// One JSON-RPC message, its fields in the order in which agents write them too.
+#[derive(Serialize)]
+struct Line<'a, P, R> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<P>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<R>,
+}
+
+impl<'a, P, R> Line<'a, P, R> {
+    fn new(id: Option<&'a Value>) -> Self {
+        Self { jsonrpc: "2.0", id, method: None, params: None, result: None }
+    }
+}
+
+fn request(id: u64, method: &'static str, params: impl Serialize) -> String {
+    let (method, params) = (Some(method), Some(params));
+    line(&Line { method, params, ..Line::<_, ()>::new(Some(&Value::from(id))) })
+}
+
+fn response(id: &Value, result: impl Serialize) -> String {
+    line(&Line { result: Some(result), ..Line::<(), _>::new(Some(id)) })
+}
+
+fn line(message: &impl Serialize) -> String {
+    // Texts, numbers and maps with text keys: nothing in a message can fail to be written.
+    serde_json::to_string(message).expect("a message is plain data")
 }
 
 #[cfg(test)]
@@ -181,8 +276,7 @@ mod tests {
 
     fn check(message: &str, decision: Decision, expected: &str) {
         let asked = Asked::read(message.as_bytes()).expect("it asks something");
-        let answer = asked.answer(&decision).map(|answer| answer.to_string());
-        assert_eq!(answer.as_deref().unwrap_or("nothing"), expected);
+        assert_eq!(asked.answer(&decision).as_deref().unwrap_or("nothing"), expected);
     }
 
     fn allow(scope: Scope) -> Decision {
@@ -198,17 +292,17 @@ mod tests {
         check(
             GEMINI,
             allow(Scope::Once),
-            r#"{"id":0,"jsonrpc":"2.0","result":{"outcome":{"optionId":"proceed_once","outcome":"selected"}}}"#,
+            r#"{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"proceed_once"}}}"#,
         );
         check(
             GEMINI,
             allow(Scope::Session),
-            r#"{"id":0,"jsonrpc":"2.0","result":{"outcome":{"optionId":"proceed_always","outcome":"selected"}}}"#,
+            r#"{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"proceed_always"}}}"#,
         );
         check(
             GEMINI,
             deny(false),
-            r#"{"id":0,"jsonrpc":"2.0","result":{"outcome":{"optionId":"cancel","outcome":"selected"}}}"#,
+            r#"{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"cancel"}}}"#,
         );
     }
 
@@ -223,17 +317,17 @@ mod tests {
         check(
             PLAN,
             Decision::ApprovePlan { mode: None },
-            r#"{"id":"u-1","jsonrpc":"2.0","result":{"outcome":{"optionId":"exit-plan-default","outcome":"selected"}}}"#,
+            r#"{"jsonrpc":"2.0","id":"u-1","result":{"outcome":{"outcome":"selected","optionId":"exit-plan-default"}}}"#,
         );
         check(
             PLAN,
             Decision::ApprovePlan { mode: Some("exit-plan-auto".into()) },
-            r#"{"id":"u-1","jsonrpc":"2.0","result":{"outcome":{"optionId":"exit-plan-auto","outcome":"selected"}}}"#,
+            r#"{"jsonrpc":"2.0","id":"u-1","result":{"outcome":{"outcome":"selected","optionId":"exit-plan-auto"}}}"#,
         );
         check(
             PLAN,
             Decision::RejectPlan { feedback: Some("smaller".into()) },
-            r#"{"id":"u-1","jsonrpc":"2.0","result":{"outcome":{"optionId":"reject","outcome":"selected"}}}"#,
+            r#"{"jsonrpc":"2.0","id":"u-1","result":{"outcome":{"outcome":"selected","optionId":"reject"}}}"#,
         );
     }
 
@@ -246,9 +340,9 @@ mod tests {
         check(
             FORM,
             Decision::Answer { answers: vec![answer("Greeting", "Hello"), answer("loud", "true")] },
-            r#"{"id":4,"jsonrpc":"2.0","result":{"action":"accept","content":{"greeting":"Hello","loud":true}}}"#,
+            r#"{"jsonrpc":"2.0","id":4,"result":{"action":"accept","content":{"greeting":"Hello","loud":true}}}"#,
         );
-        check(FORM, deny(false), r#"{"id":4,"jsonrpc":"2.0","result":{"action":"decline"}}"#);
+        check(FORM, deny(false), r#"{"jsonrpc":"2.0","id":4,"result":{"action":"decline"}}"#);
         check(FORM, allow(Scope::Once), "nothing");
     }
 
@@ -256,12 +350,11 @@ mod tests {
     fn a_cancel_first_answers_everything_that_is_open() {
         let open: Vec<Asked> =
             [GEMINI, FORM].iter().filter_map(|text| Asked::read(text.as_bytes())).collect();
-        let messages: Vec<String> = cancel("s", &open).iter().map(ToString::to_string).collect();
         assert_eq!(
-            messages,
+            cancel("s", &open),
             [
-                r#"{"id":0,"jsonrpc":"2.0","result":{"outcome":{"outcome":"cancelled"}}}"#,
-                r#"{"id":4,"jsonrpc":"2.0","result":{"action":"cancel"}}"#,
+                r#"{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"cancelled"}}}"#,
+                r#"{"jsonrpc":"2.0","id":4,"result":{"action":"cancel"}}"#,
                 r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}"#,
             ]
         );
@@ -270,24 +363,24 @@ mod tests {
     #[test]
     fn the_clients_own_requests_are_as_the_agents_know_them() {
         assert_eq!(
-            initialize(1, "0.1.0").to_string(),
-            r#"{"id":1,"jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"elicitation":{"form":{}},"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"quarterdeck","title":"Quarterdeck","version":"0.1.0"},"protocolVersion":1}}"#
+            initialize(1, "0.1.0"),
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}},"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"quarterdeck","title":"Quarterdeck","version":"0.1.0"}}}"#
         );
         assert_eq!(
-            prompt(3, "s", "add a greeting").to_string(),
-            r#"{"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"add a greeting","type":"text"}],"sessionId":"s"}}"#
+            prompt(3, "s", "add a greeting"),
+            r#"{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"add a greeting"}]}}"#
         );
         assert_eq!(
-            set_mode(5, "s", "yolo").to_string(),
-            r#"{"id":5,"jsonrpc":"2.0","method":"session/set_mode","params":{"modeId":"yolo","sessionId":"s"}}"#
+            set_mode(5, "s", "yolo"),
+            r#"{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{"sessionId":"s","modeId":"yolo"}}"#
         );
         assert_eq!(
-            load(2, "s", "/w").to_string(),
-            r#"{"id":2,"jsonrpc":"2.0","method":"session/load","params":{"cwd":"/w","mcpServers":[],"sessionId":"s"}}"#
+            load(2, "s", "/w"),
+            r#"{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}"#
         );
         assert_eq!(
-            new_session(2, "/w").to_string(),
-            r#"{"id":2,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#
+            new_session(2, "/w"),
+            r#"{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#
         );
     }
 

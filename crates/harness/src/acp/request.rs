@@ -4,7 +4,7 @@ use qd_session::id::{AgentId, CallId, RequestId};
 use qd_session::monitor::{Ask, Fact, Stage};
 use serde_json::Value;
 
-use super::handler::RpcId;
+use super::rpc::RpcId;
 use super::session::{Replay, Session};
 use super::wire::{Answer, ElicitationParams, PermissionCall, PermissionOption, PermissionParams};
 use crate::excerpt;

@@ -4,7 +4,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 
 use super::failure;
-use super::handler::RpcId;
+use super::rpc::RpcId;
 use crate::excerpt::{self, LAST_MESSAGE_BYTES_MAX};
 
 /// Most prompts that wait for their response: an agent with a queue takes a few.

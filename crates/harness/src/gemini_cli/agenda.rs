@@ -5,6 +5,10 @@ use qd_session::id::CallId;
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::Fact;
 
+use super::session::Session;
+use crate::outbox::Outbox;
+use crate::signal::Sighting;
+
 /// Most things that wait at once; the one due first goes first.
 const ITEMS_MAX: usize = 256;
 
@@ -84,5 +88,40 @@ impl Agenda {
 
     pub fn compaction_over(&mut self) {
         self.items.retain(|item| item.what != What::CompactionOver);
+    }
+}
+
+impl Session {
+    /// What is due of the agenda.
+    pub fn come_due(&mut self, now: Timestamp) -> Vec<Sighting> {
+        let mut sightings = Vec::new();
+        while let Some(Item { at, source, what, .. }) = self.agenda.take_due(now) {
+            let mut out = Outbox::new(self.id.clone(), at, 0, source);
+            match what {
+                What::Fact(fact) => self.happen(fact, &mut out),
+                What::TurnEnds(ending) => self.end_turn(ending, &mut out),
+                What::ModelAsked => self.think(&mut out),
+                What::CompactionOver => self.end_compaction(&mut out),
+                What::PlanWaits(call) => self.plan_waits(&call, &mut out),
+            }
+            sightings.extend(out.into_sightings());
+        }
+        sightings
+    }
+
+    /// A fact whose time has come.
+    pub fn happen(&mut self, fact: Fact, out: &mut Outbox) {
+        match &fact {
+            Fact::ToolCompleted { call, .. } => {
+                let delegated = self.calls.by_id(call).is_some_and(|call| {
+                    call.ended = true;
+                    call.delegates()
+                });
+                out.tell(fact);
+                self.call_ended(delegated, out);
+            }
+            Fact::Interrupted | Fact::TurnFailed { .. } => self.end_turn(fact, out),
+            other => out.tell(other.clone()),
+        }
     }
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::agenda::{Item, What};
 use super::calls::{Described, Teller, fingerprint};
-use super::session::{Dialog, Session};
+use super::dialog::Dialog;
+use super::session::Session;
 use super::time;
 use super::wire::Hook;
 use crate::excerpt;

@@ -16,6 +16,7 @@
 
 mod agenda;
 mod calls;
+mod dialog;
 mod handler;
 mod hooks;
 pub mod reply;

@@ -3,16 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use qd_session::id::{AgentId, CallId, RequestId, ToolName};
+use qd_session::id::{AgentId, RequestId};
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Ask, Fact, Place, Stage};
+use qd_session::monitor::{Fact, Place};
 
 use super::agenda::{Agenda, Item, What};
 use super::calls::Calls;
 use super::hooks::Fired;
 use crate::excerpt::{self, LAST_MESSAGE_BYTES_MAX};
 use crate::outbox::Outbox;
-use crate::signal::Sighting;
 
 /// After a batch the client asks the model again, and only some sources tell. A turn that ends on
 /// the batch has said so by then.
@@ -20,9 +19,6 @@ const MODEL_ASKED_AGAIN_MS: u64 = 250;
 
 /// Most subagents that are at work at once.
 const SUBAGENTS_MAX: usize = 64;
-
-/// Most requests that could not be tied to a call.
-const LOOSE_MAX: usize = 16;
 
 #[derive(Debug)]
 pub struct Session {
@@ -53,7 +49,7 @@ pub struct Session {
     last_piece: (Option<String>, String),
     llm_told: bool,
     subagents: Vec<AgentId>,
-    loose: Vec<RequestId>,
+    pub(super) loose: Vec<RequestId>,
 }
 
 impl Session {
@@ -231,30 +227,6 @@ impl Session {
         }
     }
 
-    /// Something waits for a person. Tied to its call, if that is known.
-    pub fn ask(&mut self, dialog: Dialog, call: Option<&CallId>, ask: Ask, out: &mut Outbox) {
-        self.work(out.at());
-        let request = match call {
-            Some(call) => RequestId::new(format!("{}:{call}", dialog.name())),
-            None => RequestId::new(format!("{}@{}", dialog.name(), out.at().0)),
-        };
-        if call.is_none() && self.loose.len() < LOOSE_MAX {
-            self.loose.push(request.clone());
-        }
-        out.tell(match dialog {
-            Dialog::Permission => Fact::ApprovalRequested { request, stage: Stage::Waiting, ask },
-            Dialog::Question => Fact::QuestionAsked { request, ask },
-            Dialog::Plan => Fact::PlanProposed { request, ask },
-        });
-    }
-
-    /// Requests without a call are over when any tool has ended: the client asks one at a time.
-    pub fn resolve_loose(&mut self, out: &mut Outbox) {
-        for request in std::mem::take(&mut self.loose) {
-            out.tell(Fact::ApprovalResolved { request });
-        }
-    }
-
     pub fn begin_subagent(&mut self, agent: &AgentId, kind: Option<&str>, out: &mut Outbox) {
         if !self.subagents.contains(agent) && self.subagents.len() < SUBAGENTS_MAX {
             self.subagents.push(agent.clone());
@@ -274,46 +246,6 @@ impl Session {
         }
     }
 
-    /// What is due of the agenda.
-    pub fn come_due(&mut self, now: Timestamp) -> Vec<Sighting> {
-        let mut sightings = Vec::new();
-        while let Some(Item { at, source, what, .. }) = self.agenda.take_due(now) {
-            let mut out = Outbox::new(self.id.clone(), at, 0, source);
-            match what {
-                What::Fact(fact) => self.happen(fact, &mut out),
-                What::TurnEnds(ending) => self.end_turn(ending, &mut out),
-                What::ModelAsked => self.think(&mut out),
-                What::CompactionOver => self.end_compaction(&mut out),
-                What::PlanWaits(call) => self.plan_waits(&call, &mut out),
-            }
-            sightings.extend(out.into_sightings());
-        }
-        sightings
-    }
-
-    /// A fact whose time has come.
-    pub fn happen(&mut self, fact: Fact, out: &mut Outbox) {
-        match &fact {
-            Fact::ToolCompleted { call, .. } => {
-                let delegated = self.calls.by_id(call).is_some_and(|call| {
-                    call.ended = true;
-                    call.delegates()
-                });
-                out.tell(fact);
-                self.call_ended(delegated, out);
-            }
-            Fact::Interrupted | Fact::TurnFailed { .. } => self.end_turn(fact, out),
-            other => out.tell(other.clone()),
-        }
-    }
-
-    fn plan_waits(&mut self, call: &CallId, out: &mut Outbox) {
-        let Some(open) = self.calls.by_id(call).filter(|call| !call.ended) else { return };
-        let tool = Some(ToolName::new(open.tool.as_str()));
-        let ask = Ask { call: Some(call.clone()), tool, ..Ask::default() };
-        self.ask(Dialog::Plan, Some(call), ask, out);
-    }
-
     /// Where it lives, if that is news.
     pub fn live_in(&mut self, place: Place, out: &mut Outbox) {
         if place != self.place && place != Place::default() {
@@ -330,23 +262,5 @@ impl Session {
         self.open = false;
         self.end_subagents(out);
         out.tell(Fact::SessionEnded { process: None, exit_code });
-    }
-}
-
-/// What kind of answer a dialog wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialog {
-    Permission,
-    Question,
-    Plan,
-}
-
-impl Dialog {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Permission => "permission",
-            Self::Question => "question",
-            Self::Plan => "plan",
-        }
     }
 }
