@@ -59,11 +59,7 @@ impl Session {
     fn work(&mut self, kind: &str, update: &Update, quirks: Quirks, out: &mut Outbox) {
         match kind {
             "agent_message_chunk" => self.spoke(update, quirks, out),
-            "agent_thought_chunk" => {
-                if self.turn.works(out.at()) && self.turn.think() {
-                    out.tell(Fact::LlmStarted);
-                }
-            }
+            "agent_thought_chunk" => self.thought(out),
             "tool_call" | "tool_call_update" => self.called(update, out),
             "plan" => self.planned(update.entries.as_deref().unwrap_or_default(), out),
             // Our own prompt, echoed.
@@ -77,6 +73,12 @@ impl Session {
         if let Some(mode) = quirks.mode_in(text) {
             out.tell(Fact::ModeChanged { mode: mode.into() });
         } else if self.turn.works(out.at()) && self.turn.say(text, update.message_id.as_deref()) {
+            out.tell(Fact::LlmStarted);
+        }
+    }
+
+    fn thought(&mut self, out: &mut Outbox) {
+        if self.turn.works(out.at()) && self.turn.think() {
             out.tell(Fact::LlmStarted);
         }
     }

@@ -23,8 +23,10 @@ pub struct Item {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// A fact whose own time is still to come.
-    Fact(Fact),
+    /// A call ends, at a time that was known before.
+    CallEnds { call: CallId, ok: bool },
+    /// The turn stops, at a time that was known before.
+    TurnStops(Fact),
     /// The turn is over, unless it goes on meanwhile.
     TurnEnds(Fact),
     /// The batch is over and the turn is not: the model is asked again.
@@ -72,7 +74,10 @@ impl Agenda {
         self.items.retain(|item| match item.what {
             What::TurnEnds(_) => item.at >= at,
             What::ModelAsked => false,
-            What::Fact(_) | What::PlanWaits(_) | What::CompactionOver => true,
+            What::CallEnds { .. }
+            | What::TurnStops(_)
+            | What::PlanWaits(_)
+            | What::CompactionOver => true,
         });
     }
 
@@ -83,7 +88,10 @@ impl Agenda {
 
     /// The turn is over.
     pub fn turn_over(&mut self) {
-        self.items.retain(|item| matches!(item.what, What::Fact(_) | What::CompactionOver));
+        self.items.retain(|item| match item.what {
+            What::CallEnds { .. } | What::TurnStops(_) | What::CompactionOver => true,
+            What::TurnEnds(_) | What::ModelAsked | What::PlanWaits(_) => false,
+        });
     }
 
     pub fn compaction_over(&mut self) {
@@ -97,31 +105,29 @@ impl Session {
         let mut sightings = Vec::new();
         while let Some(Item { at, source, what, .. }) = self.agenda.take_due(now) {
             let mut out = Outbox::new(self.id.clone(), at, 0, source);
-            match what {
-                What::Fact(fact) => self.happen(fact, &mut out),
-                What::TurnEnds(ending) => self.end_turn(ending, &mut out),
-                What::ModelAsked => self.think(&mut out),
-                What::CompactionOver => self.end_compaction(&mut out),
-                What::PlanWaits(call) => self.plan_waits(&call, &mut out),
-            }
+            self.happen(what, &mut out);
             sightings.extend(out.into_sightings());
         }
         sightings
     }
 
-    /// A fact whose time has come.
-    pub fn happen(&mut self, fact: Fact, out: &mut Outbox) {
-        match &fact {
-            Fact::ToolCompleted { call, .. } => {
-                let delegated = self.calls.by_id(call).is_some_and(|call| {
-                    call.ended = true;
-                    call.delegates()
-                });
-                out.tell(fact);
-                self.call_ended(delegated, out);
-            }
-            Fact::Interrupted | Fact::TurnFailed { .. } => self.end_turn(fact, out),
-            other => out.tell(other.clone()),
+    /// Its time has come.
+    pub fn happen(&mut self, what: What, out: &mut Outbox) {
+        match what {
+            What::CallEnds { call, ok } => self.end_call(&call, ok, out),
+            What::TurnStops(ending) | What::TurnEnds(ending) => self.end_turn(ending, out),
+            What::ModelAsked => self.think(out),
+            What::CompactionOver => self.end_compaction(out),
+            What::PlanWaits(call) => self.plan_waits(&call, out),
         }
+    }
+
+    fn end_call(&mut self, id: &CallId, ok: bool, out: &mut Outbox) {
+        let delegated = self.calls.by_id(id).is_some_and(|call| {
+            call.ended = true;
+            call.delegates()
+        });
+        out.tell(Fact::ToolCompleted { call: id.clone(), ok });
+        self.call_ended(delegated, out);
     }
 }

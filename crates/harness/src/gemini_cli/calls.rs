@@ -109,9 +109,7 @@ impl Calls {
 
     fn by_vendor(&self, told: Described<'_>) -> Option<usize> {
         let vendor = told.vendor?;
-        self.list
-            .iter()
-            .position(|call| call.vendor.as_deref() == Some(vendor) || call.id.as_str() == vendor)
+        self.list.iter().position(|call| call.is_named(vendor))
     }
 
     /// The oldest with the same tool and input, as far as the input is known.
@@ -134,13 +132,14 @@ impl Calls {
         self.list.iter_mut().find(|call| call.id == *id)
     }
 
-    /// The result of a call by the model's id; true if it is news that the model has it.
-    pub fn deliver(&mut self, vendor: &str) -> bool {
-        let call = self
-            .list
-            .iter_mut()
-            .find(|call| call.vendor.as_deref() == Some(vendor) || call.id.as_str() == vendor);
-        call.is_none_or(|call| !std::mem::replace(&mut call.delivered, true))
+    /// The model has the results of these calls, by its own ids; true if that is news of any.
+    pub fn deliver(&mut self, vendors: &[&str]) -> bool {
+        let mut news = false;
+        for vendor in vendors {
+            let call = self.list.iter_mut().find(|call| call.is_named(vendor));
+            news |= call.is_none_or(|call| !std::mem::replace(&mut call.delivered, true));
+        }
+        news
     }
 
     /// The call that a permission dialog holds up: by what it shows, else the newest open one.
@@ -193,6 +192,10 @@ impl Call {
             self.input.get_or_insert_with(|| fingerprint(input));
             self.subject = self.subject.take().or_else(|| subject(input));
         }
+    }
+
+    fn is_named(&self, vendor: &str) -> bool {
+        self.vendor.as_deref() == Some(vendor) || self.id.as_str() == vendor
     }
 
     pub fn is_begun_by(&self, teller: Teller) -> bool {

@@ -231,3 +231,168 @@ fn question(input: &Value) -> Option<std::sync::Arc<str>> {
         questions.iter().filter_map(|asked| asked.get("question")?.as_str()).collect();
     excerpt::last_message(&texts.join("\n"))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Harness;
+    use crate::signal::Channel;
+    use crate::story::Story;
+
+    /// A hook that fired at that second and millisecond and arrived a little later.
+    fn hook(story: &mut Story, at: u64, name: &str, more: Value) {
+        let (second, millis) = (at / 1_000, at % 1_000);
+        let mut payload = json!({"session_id": "s", "hook_event_name": name, "cwd": "/w",
+            "transcript_path": "/c/session-x.jsonl",
+            "timestamp": format!("1970-01-01T00:00:{second:02}.{millis:03}Z")});
+        let fields = payload.as_object_mut().expect("an object");
+        fields.extend(more.as_object().expect("an object").clone());
+        story.hear(at + 20, Channel::Hook, &payload);
+    }
+
+    fn prompted() -> Story {
+        let mut story = Story::of(Harness::GeminiCli);
+        hook(&mut story, 0, "SessionStart", json!({"source": "startup"}));
+        assert_eq!(story.state(), "needs_you/idle");
+        hook(&mut story, 1_000, "BeforeAgent", json!({"prompt": "make a file"}));
+        story
+    }
+
+    fn shell() -> Value {
+        json!({"tool_name": "run_shell_command", "tool_input": {"command": "touch x"}})
+    }
+
+    fn dialog() -> Value {
+        json!({"notification_type": "ToolPermission", "message": "Tool Confirm requires execution",
+            "details": {"type": "exec", "title": "Confirm", "command": "touch x"}})
+    }
+
+    fn after_agent() -> Value {
+        json!({"prompt": "make a file", "prompt_response": "The file is in place.",
+            "stop_hook_active": false})
+    }
+
+    #[test]
+    fn a_notification_needs_a_person_until_the_tool_has_run() {
+        let mut story = prompted();
+        hook(&mut story, 2_000, "BeforeTool", shell());
+        assert_eq!(story.state(), "autonomous/acting");
+        hook(&mut story, 2_100, "Notification", dialog());
+        story.wait(50_000);
+        assert_eq!(story.state(), "needs_you/needs_permission");
+        hook(&mut story, 51_000, "AfterTool", shell());
+        assert_eq!(story.state(), "autonomous/thinking");
+        hook(&mut story, 52_000, "AfterAgent", after_agent());
+        story.wait(53_000);
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn a_notification_that_overtakes_its_tool_still_waits_and_still_ends() {
+        let mut story = prompted();
+        hook(&mut story, 2_100, "Notification", dialog());
+        hook(&mut story, 2_000, "BeforeTool", shell());
+        assert_eq!(story.state(), "needs_you/needs_permission");
+        hook(&mut story, 9_000, "AfterTool", shell());
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_question_opens_with_its_tool_and_closes_with_it() {
+        let mut story = prompted();
+        let tool = json!({"tool_name": "ask_user",
+            "tool_input": {"questions": [{"question": "Which greeting?", "type": "text"}]}});
+        hook(&mut story, 2_000, "BeforeTool", tool.clone());
+        assert_eq!(story.state(), "needs_you/awaiting_input");
+        let shown = json!({"notification_type": "ToolPermission",
+            "details": {"type": "ask_user", "title": "Ask User"}});
+        hook(&mut story, 2_100, "Notification", shown);
+        assert_eq!(story.state(), "needs_you/awaiting_input");
+        hook(&mut story, 9_000, "AfterTool", tool);
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_plan_that_policy_approves_flashes_no_card_and_another_waits() {
+        let tool = json!({"tool_name": "exit_plan_mode", "tool_input": {"plan_filename": "p.md"}});
+        let mut story = prompted();
+        hook(&mut story, 2_000, "BeforeTool", tool.clone());
+        hook(&mut story, 2_300, "AfterTool", tool.clone());
+        story.wait(9_000);
+        assert!(!story.shown.contains(&"needs_you/awaiting_approval".to_owned()));
+        hook(&mut story, 10_000, "BeforeTool", tool);
+        let shown = json!({"notification_type": "ToolPermission",
+            "details": {"type": "exit_plan_mode", "title": "Plan Approval"}});
+        hook(&mut story, 10_100, "Notification", shown);
+        assert_eq!(story.state(), "needs_you/awaiting_approval");
+    }
+
+    #[test]
+    fn the_next_model_request_ends_a_batch_whose_ends_were_lost() {
+        let mut story = prompted();
+        hook(&mut story, 2_000, "BeforeTool", shell());
+        hook(&mut story, 2_100, "Notification", dialog());
+        hook(&mut story, 9_000, "PreCompress", json!({"trigger": "auto"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_subagents_model_request_closes_nobodys_permission() {
+        let mut story = prompted();
+        let agent = json!({"tool_name": "invoke_agent", "tool_input": {"agent_name": "a"}});
+        hook(&mut story, 2_000, "BeforeTool", agent);
+        hook(&mut story, 2_100, "BeforeTool", shell());
+        hook(&mut story, 2_200, "Notification", dialog());
+        hook(&mut story, 3_000, "PreCompress", json!({"trigger": "auto"}));
+        assert_eq!(story.state(), "needs_you/needs_permission");
+    }
+
+    #[test]
+    fn an_agent_that_a_hook_sends_on_has_not_stopped() {
+        let mut story = prompted();
+        hook(&mut story, 2_000, "AfterAgent", json!({"stop_hook_active": true}));
+        hook(&mut story, 2_200, "PreCompress", json!({"trigger": "auto"}));
+        story.wait(9_000);
+        assert_eq!(story.shown, ["needs_you/idle", "autonomous/thinking"]);
+    }
+
+    #[test]
+    fn a_hook_that_was_overtaken_by_the_end_does_not_reopen_the_turn() {
+        let mut story = prompted();
+        hook(&mut story, 2_100, "AfterAgent", after_agent());
+        hook(&mut story, 2_050, "AfterModel", json!({}));
+        story.wait(3_000);
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn only_a_compression_that_was_asked_for_is_one() {
+        let mut story = prompted();
+        hook(&mut story, 1_500, "PreCompress", json!({"trigger": "auto"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        hook(&mut story, 2_000, "AfterAgent", after_agent());
+        story.wait(3_000);
+        hook(&mut story, 4_000, "PreCompress", json!({"trigger": "manual"}));
+        assert_eq!(story.state(), "autonomous/compacting");
+        story.wait(200_000);
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn the_same_hook_twice_is_one() {
+        let mut story = prompted();
+        hook(&mut story, 2_000, "BeforeTool", shell());
+        hook(&mut story, 2_000, "BeforeTool", shell());
+        hook(&mut story, 3_000, "AfterTool", shell());
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_goodbye_ends_the_session() {
+        let mut story = prompted();
+        hook(&mut story, 2_000, "SessionEnd", json!({"reason": "exit"}));
+        story.wait(20_000);
+        assert_eq!(story.state(), "delivered/session_ended");
+    }
+}

@@ -122,3 +122,117 @@ pub fn failure_in(message: &str) -> Failure {
     };
     Failure { kind, message: excerpt::last_message(message), resets_at: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Harness;
+    use crate::signal::Channel;
+    use crate::story::Story;
+
+    fn line(story: &mut Story, at: u64, payload: Value) {
+        story.hear(at, Channel::Stream, &payload);
+    }
+
+    fn running() -> Story {
+        let mut story = Story::of(Harness::GeminiCli);
+        line(&mut story, 0, json!({"type": "init", "session_id": "s", "model": "m"}));
+        line(&mut story, 5, json!({"type": "message", "role": "user", "content": "go"}));
+        line(
+            &mut story,
+            100,
+            json!({"type": "message", "role": "assistant", "content": "Running.", "delta": true}),
+        );
+        line(
+            &mut story,
+            200,
+            json!({"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t",
+                "parameters": {"command": "touch x"}}),
+        );
+        assert_eq!(story.shown, ["autonomous/thinking", "autonomous/acting"]);
+        story
+    }
+
+    fn failed(kind: &str) -> Value {
+        json!({"type": "tool_result", "tool_id": "t", "status": "error",
+            "error": {"type": kind, "message": "no"}})
+    }
+
+    fn success() -> Value {
+        json!({"type": "result", "status": "success", "stats": {}})
+    }
+
+    #[test]
+    fn success_delivers_what_was_said_after_the_last_tool() {
+        let mut story = running();
+        line(&mut story, 300, json!({"type": "tool_result", "tool_id": "t", "status": "success"}));
+        let said = json!({"type": "message", "role": "assistant", "content": "It is in place."});
+        line(&mut story, 400, said);
+        line(&mut story, 500, success());
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn success_after_nothing_but_a_failed_tool_is_no_delivery() {
+        let mut story = running();
+        line(&mut story, 300, failed("tool_not_registered"));
+        line(&mut story, 400, success());
+        assert_eq!(story.state(), "needs_you/error");
+    }
+
+    #[test]
+    fn a_loop_that_a_hook_stopped_was_interrupted_though_the_result_says_success() {
+        let mut story = running();
+        line(&mut story, 300, failed("stop_execution"));
+        line(&mut story, 310, success());
+        assert_eq!(story.state(), "needs_you/interrupted");
+        let mut story = Story::of(Harness::GeminiCli);
+        line(&mut story, 0, json!({"type": "init", "session_id": "s"}));
+        let blocked = json!({"type": "error", "severity": "warning",
+            "message": "Agent execution blocked: Not now."});
+        line(&mut story, 100, blocked);
+        line(&mut story, 120, success());
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn a_failed_tool_leaves_the_model_all_the_time_it_needs() {
+        let mut story = running();
+        line(&mut story, 300, failed("policy_violation"));
+        story.wait(60_000);
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn an_api_error_needs_the_operator() {
+        let mut story = running();
+        let error = json!({"type": "unknown", "message": "[API Error: {\"code\":503}]"});
+        line(&mut story, 300, json!({"type": "result", "status": "error", "error": error}));
+        assert_eq!(story.state(), "needs_you/server_error");
+    }
+
+    #[test]
+    fn sigint_writes_no_result_and_the_process_tells() {
+        let mut story = running();
+        story.hear(400, Channel::Process, &json!({"sessionId": "s", "exited": true}));
+        assert_eq!(story.state(), "delivered/session_ended");
+    }
+
+    #[test]
+    fn a_stopped_turn_or_a_loop_is_an_error_whatever_the_result_says() {
+        let mut story = running();
+        let limit = json!({"type": "error", "severity": "error",
+            "message": "Maximum session turns exceeded"});
+        line(&mut story, 300, limit);
+        line(&mut story, 310, success());
+        assert_eq!(story.state(), "needs_you/error");
+    }
+
+    #[test]
+    fn the_one_object_of_the_json_format_ends_the_run() {
+        let mut story = Story::of(Harness::GeminiCli);
+        line(&mut story, 0, json!({"session_id": "s", "response": "Nothing to change."}));
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+}

@@ -140,7 +140,9 @@ impl Session {
     /// told nowhere else.
     fn hook_called(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
         let input = record.text("hook_input").unwrap_or_default();
-        let hook = serde_json::from_str(input).unwrap_or_else(|_| what_is_left(record, input));
+        let whole = serde_json::from_str(input).ok();
+        let whole = whole.filter(|hook: &Hook| hook.hook_event_name.is_some());
+        let hook = whole.unwrap_or_else(|| what_is_left(record, input));
         self.hook(&hook, out);
         let answer: HookOutput = record
             .text("stdout")
@@ -221,4 +223,126 @@ fn field_in(json: &str, name: &str) -> Option<String> {
     let (_, value) = rest.split_once('"')?;
     let (value, _) = value.split_once('"')?;
     Some(value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Harness;
+    use crate::signal::Channel;
+    use crate::story::Story;
+
+    fn record(story: &mut Story, at: u64, name: &str, more: Value) {
+        let (second, millis) = (at / 1_000, at % 1_000);
+        let mut attributes = json!({"session.id": "s", "event.name": format!("gemini_cli.{name}"),
+            "event.timestamp": format!("1970-01-01T00:00:{second:02}.{millis:03}Z")});
+        let fields = attributes.as_object_mut().expect("an object");
+        fields.extend(more.as_object().expect("an object").clone());
+        story.hear(at, Channel::Otel, &json!({"body": "…", "attributes": attributes}));
+    }
+
+    fn prompted() -> Story {
+        let mut story = Story::of(Harness::GeminiCli);
+        record(&mut story, 0, "config", json!({"approval_mode": "default", "model": "m"}));
+        record(&mut story, 1_000, "user_prompt", json!({"prompt": "go"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        story
+    }
+
+    fn echo(event: &str, input: &str, stdout: &str) -> Value {
+        json!({"hook_event_name": event, "hook_input": input, "stdout": stdout})
+    }
+
+    #[test]
+    fn a_rejected_dialog_interrupts_the_turn() {
+        let mut story = prompted();
+        record(
+            &mut story,
+            2_000,
+            "tool_call",
+            json!({"function_name": "run_shell_command", "success": false, "decision": "reject"}),
+        );
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn a_dialog_is_known_from_a_hook_that_was_cut_off() {
+        let mut story = prompted();
+        let input = "{\n \"timestamp\": \"1970-01-01T00:00:02.000Z\",\n \"notification_type\": \
+            \"ToolPermission\",\n \"details\": {\n \"type\": \"exec\",\n \"comm…[cut]";
+        record(&mut story, 2_100, "hook_call", echo("Notification", input, ""));
+        assert_eq!(story.state(), "needs_you/needs_permission");
+    }
+
+    #[test]
+    fn a_hook_that_refuses_the_prompt_ends_the_turn() {
+        let mut story = prompted();
+        let refused = "{\"decision\":\"deny\",\"reason\":\"Not now.\"}";
+        record(&mut story, 2_000, "hook_call", echo("BeforeAgent", "{}", refused));
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn a_reply_without_tools_is_the_end_where_nobody_else_tells_it() {
+        let mut story = prompted();
+        let reply = json!([{"candidates": [{"content": {"parts": [{"text": "It is done."}]}}]}]);
+        record(&mut story, 2_000, "api_response", json!({"response_text": reply.to_string()}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        story.wait(3_000);
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn a_busy_service_is_tried_again_and_a_bad_request_is_not() {
+        let mut story = prompted();
+        record(&mut story, 2_000, "api_error", json!({"status_code": 503, "error": "overloaded"}));
+        assert_eq!(story.state(), "autonomous/retrying");
+        record(&mut story, 3_000, "api_request", json!({"role": "main"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+        record(&mut story, 4_000, "api_error", json!({"status_code": 400, "error": "bad"}));
+        assert_eq!(story.state(), "needs_you/error");
+    }
+
+    #[test]
+    fn titles_and_checks_are_not_the_agents_work() {
+        let mut story = Story::of(Harness::GeminiCli);
+        record(&mut story, 0, "config", json!({}));
+        record(&mut story, 10, "api_request", json!({"role": "utility_summarizer"}));
+        assert_eq!(story.state(), "needs_you/idle");
+    }
+
+    #[test]
+    fn a_record_that_comes_late_does_not_reopen_the_turn() {
+        let mut story = prompted();
+        record(&mut story, 5_000, "conversation_finished", json!({}));
+        assert_eq!(story.state(), "needs_you/idle");
+        record(&mut story, 4_000, "api_request", json!({"role": "main"}));
+        assert_eq!(story.state(), "needs_you/idle");
+    }
+
+    #[test]
+    fn subagents_are_told_by_their_own_records() {
+        let mut story = prompted();
+        record(&mut story, 2_000, "agent.start", json!({"agent_id": "a", "agent_name": "review"}));
+        assert_eq!(story.state(), "autonomous/delegating");
+        record(&mut story, 3_000, "agent.finish", json!({"agent_id": "a"}));
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn an_otlp_body_is_read_like_its_records() {
+        let mut story = Story::of(Harness::GeminiCli);
+        let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+        let attributes = json!([
+            text("session.id", "s"),
+            text("event.name", "gemini_cli.user_prompt"),
+            text("event.timestamp", "1970-01-01T00:00:01.000Z"),
+            {"key": "prompt_length", "value": {"intValue": "24"}},
+        ]);
+        let body = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [
+            {"timeUnixNano": "1", "attributes": attributes}]}]}]});
+        story.hear(2_000, Channel::Otel, &body);
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
 }

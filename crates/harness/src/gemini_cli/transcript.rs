@@ -87,7 +87,7 @@ impl Session {
         } else if results.is_empty() {
             file.prompt.clone_from(&message.id);
             self.begin_turn(Some(&text), out);
-        } else if results.iter().fold(false, |news, id| self.calls.deliver(id) || news) {
+        } else if self.calls.deliver(&results) {
             self.think(out);
         }
     }
@@ -139,37 +139,35 @@ impl Session {
             // It is not over, and nobody waits for what the file says of it.
             Some(_) | None => return,
         };
-        let completed = self.calls.begin(told, String::new).completed(ok);
+        let ends = What::CallEnds { call: self.calls.begin(told, String::new).id.clone(), ok };
         // What the agent said before a tool was not its last message.
         self.wrote("");
         self.agenda.work_goes_on(out.at().plus_ms(1));
         let own = call.timestamp.as_deref().and_then(time::read).unwrap_or(out.at());
-        self.happen_at(own, file, completed, out);
+        self.happen_at(own, file, ends, out);
         if call.status.as_deref() == Some("cancelled") {
-            self.happen_at(own, file, Fact::Interrupted, out);
+            self.happen_at(own, file, What::TurnStops(Fact::Interrupted), out);
         }
     }
 
     /// A fact at its own time. A file that is written when a call begins and read as of then knows
     /// the call's end before it comes; where the file's clock is ours, it is kept until then.
-    fn happen_at(&mut self, own: Timestamp, file: &ChatFile, fact: Fact, out: &mut Outbox) {
+    fn happen_at(&mut self, own: Timestamp, file: &ChatFile, what: What, out: &mut Outbox) {
         if own > out.arrival() && !file.ahead {
             let source = out.source();
-            self.agenda.add(Item { due: own, at: own, source, what: What::Fact(fact) });
+            self.agenda.add(Item { due: own, at: own, source, what });
             return;
         }
         let mut then = out.at_time(own.min(out.arrival()));
-        self.happen(fact, &mut then);
+        self.happen(what, &mut then);
         out.append(then);
     }
 
     /// What the client itself put into the conversation.
     fn client_wrote(&mut self, message: &ChatMessage, out: &mut Outbox) {
         let text = text_of(message);
-        let says = |start: &&str| text.starts_with(*start);
-        if CANCELLED.iter().any(|start| says(start))
-            || STOPPED_BY_HOOK.iter().any(|start| says(start))
-        {
+        let mut stops = CANCELLED.iter().chain(&STOPPED_BY_HOOK);
+        if stops.any(|start| text.starts_with(start)) {
             self.end_turn(Fact::Interrupted, out);
         } else if HALTED.iter().any(|part| text.contains(part)) {
             self.end_turn(Fact::TurnFailed { failure: failure_in(&text) }, out);
@@ -194,7 +192,7 @@ impl Session {
             file.prompt = None;
             let own = patch.last_updated.as_deref().and_then(time::read).unwrap_or(out.at());
             let failure = failure_in("the model request failed");
-            self.happen_at(own, file, Fact::TurnFailed { failure }, out);
+            self.happen_at(own, file, What::TurnStops(Fact::TurnFailed { failure }), out);
         }
     }
 }
@@ -227,4 +225,164 @@ fn results_in(message: &ChatMessage) -> Vec<&str> {
         .flatten()
         .filter_map(|part| part.get("functionResponse")?.get("id")?.as_str())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Harness;
+    use crate::signal::{Channel, Direction};
+    use crate::story::Story;
+
+    fn stamp(at: u64) -> String {
+        format!("1970-01-01T00:00:{:02}.{:03}Z", at / 1_000, at % 1_000)
+    }
+
+    fn line(story: &mut Story, at: u64, payload: Value) {
+        story.hear(at, Channel::Transcript, &payload);
+    }
+
+    fn message(story: &mut Story, at: u64, id: &str, role: &str, content: Value) {
+        let tokens = (role == "gemini" && content.is_string()).then(|| json!({"total": 7}));
+        let payload = json!({"id": id, "timestamp": stamp(at), "type": role, "content": content,
+            "tokens": tokens});
+        line(story, at, payload);
+    }
+
+    fn prompted() -> Story {
+        let mut story = Story::of(Harness::GeminiCli);
+        line(&mut story, 0, json!({"sessionId": "s", "startTime": stamp(0), "kind": "main"}));
+        message(&mut story, 1_000, "u1", "user", json!([{"text": "make a file"}]));
+        assert_eq!(story.state(), "autonomous/thinking");
+        story
+    }
+
+    /// A reply whose call ended at `ended`, read at `at`.
+    fn called(story: &mut Story, at: u64, ended: u64, status: &str) {
+        let calls = json!([{"id": "t", "name": "run_shell_command", "args": {"command": "touch x"},
+            "status": status, "timestamp": stamp(ended)}]);
+        let payload = json!({"id": "g1", "timestamp": stamp(at), "type": "gemini",
+            "content": "Running.", "tokens": {"total": 7}, "toolCalls": calls});
+        line(story, at, payload);
+    }
+
+    fn hook(story: &mut Story, at: u64, name: &str, more: Value) {
+        let mut payload =
+            json!({"session_id": "s", "hook_event_name": name, "timestamp": stamp(at)});
+        let fields = payload.as_object_mut().expect("an object");
+        fields.extend(more.as_object().expect("an object").clone());
+        story.hear(at, Channel::Hook, &payload);
+    }
+
+    /// A dialog on the screen for the call `t`.
+    fn asked(story: &mut Story, at: u64) {
+        let tool = json!({"tool_name": "run_shell_command", "tool_input": {"command": "touch x"}});
+        hook(story, at, "BeforeTool", tool);
+        let dialog = json!({"notification_type": "ToolPermission",
+            "details": {"type": "exec", "command": "touch x"}});
+        hook(story, at + 100, "Notification", dialog);
+        assert_eq!(story.state(), "needs_you/needs_permission");
+    }
+
+    #[test]
+    fn an_end_that_is_read_before_its_time_waits_for_it() {
+        let mut story = prompted();
+        called(&mut story, 2_000, 9_000, "success");
+        asked(&mut story, 2_100);
+        story.wait(8_900);
+        assert_eq!(story.state(), "needs_you/needs_permission");
+        story.wait(9_100);
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_cancelled_call_ends_the_dialog_and_the_turn() {
+        let mut story = prompted();
+        asked(&mut story, 2_000);
+        called(&mut story, 8_000, 7_900, "cancelled");
+        assert_eq!(story.state(), "needs_you/interrupted");
+    }
+
+    #[test]
+    fn the_past_written_again_after_a_cancel_is_no_work() {
+        let mut story = prompted();
+        message(&mut story, 5_000, "i1", "info", json!("Request cancelled."));
+        assert_eq!(story.state(), "needs_you/interrupted");
+        let context = json!([{"text": "<session_context>\nThis is…"}, {"text": "make a file"}]);
+        message(&mut story, 5_010, "u2", "user", context);
+        let call = json!([{"text": "Running."}, {"functionCall": {"id": "t"}}]);
+        message(&mut story, 5_011, "g2", "gemini", call);
+        let result = json!([{"functionResponse": {"id": "t", "response": {}}}]);
+        message(&mut story, 5_011, "u3", "user", result);
+        line(&mut story, 5_012, json!({"$set": {"messages": [], "lastUpdated": stamp(5_012)}}));
+        story.wait(30_000);
+        assert_eq!(story.state(), "needs_you/interrupted");
+        message(&mut story, 31_000, "u4", "user", json!([{"text": "again"}]));
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_prompt_that_is_taken_back_was_never_answered() {
+        let mut story = prompted();
+        let context = json!([{"id": "c", "type": "user", "content": "<session_context>"}]);
+        let patch = json!({"$set": {"messages": context, "lastUpdated": stamp(2_000)}});
+        line(&mut story, 2_000, patch);
+        assert_eq!(story.state(), "needs_you/error");
+    }
+
+    #[test]
+    fn an_error_in_the_terminal_is_told_by_its_kind() {
+        let mut story = prompted();
+        message(&mut story, 2_000, "e", "error", json!("[API Error: quota exceeded]"));
+        assert_eq!(story.state(), "needs_you/usage_limit");
+    }
+
+    #[test]
+    fn a_reply_is_the_last_only_after_a_while_where_nobody_tells_the_end() {
+        let mut story = prompted();
+        message(&mut story, 2_000, "g1", "gemini", json!("It is in place."));
+        story.wait(6_000);
+        assert_eq!(story.state(), "autonomous/thinking");
+        story.wait(8_000);
+        assert_eq!(story.state(), "delivered/task_complete");
+    }
+
+    #[test]
+    fn a_subagents_file_is_its_parents_session() {
+        let mut story = prompted();
+        let file = Some("/tmp/w/chats/s/agent-1.jsonl");
+        let mut sub = |at, payload: Value| {
+            let payload = payload.to_string();
+            story.play(at, Channel::Transcript, Direction::FromAgent, file, payload.as_bytes());
+        };
+        sub(2_000, json!({"sessionId": "agent-1", "kind": "subagent"}));
+        sub(
+            2_100,
+            json!({"id": "x", "type": "user", "timestamp": stamp(2_100), "content": "look"}),
+        );
+        assert_eq!((story.state(), story.sessions()), ("autonomous/delegating", 1));
+    }
+
+    #[test]
+    fn what_nobody_understands_changes_nothing_and_makes_no_session() {
+        let huge = vec![b'{'; (4 << 20) + 1];
+        let broken: [&[u8]; 6] =
+            [b"", b"{\"id\":\"x\",\"ty", b"\xff\xfe", b"[]", b"{\"type\":9}", &huge];
+        let channels = [Channel::Hook, Channel::Otel, Channel::Stream, Channel::Transcript];
+        let mut story = Story::of(Harness::GeminiCli);
+        for channel in channels {
+            for payload in broken {
+                story.play(5, channel, Direction::FromAgent, None, payload);
+            }
+        }
+        assert_eq!(story.sessions(), 0);
+        let mut story = prompted();
+        for payload in broken {
+            story.play(2_000, Channel::Transcript, Direction::FromAgent, None, payload);
+        }
+        message(&mut story, 2_100, "x", "never_seen", json!("?"));
+        assert_eq!(story.state(), "autonomous/thinking");
+        assert_eq!(story.told.iter().filter(|name| *name == "unrecognised").count(), 7);
+    }
 }
