@@ -1,47 +1,80 @@
-//! As much of a long text as is worth keeping. What an agent writes has no bound; what we keep has.
+//! Excerpts: how much of what an agent wrote is kept.
+//!
+//! Agents put whole files and tool results on one line; a fact carries what a person reads.
 
 use std::sync::Arc;
 
-/// Most of a last message that is kept. Its end tells whether it asks for something.
-const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// Longest payload that is parsed. Agents put whole tool results on one line, so it is generous.
+pub const PAYLOAD_BYTES_MAX: usize = 4 << 20;
 
-/// Most of a tool's input that is kept to be shown and sent back.
-const INPUT_BYTES_MAX: usize = 64 << 10;
+/// Most of a turn's last message that is kept. Its end says what the agent wants, so the end stays.
+pub const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
 
-/// The first `chars_max` characters; what was cut is marked.
-pub fn head(text: &str, chars_max: usize) -> Arc<str> {
+/// What a call is about: one line on a card.
+pub const ABOUT_BYTES_MAX: usize = 200;
+
+/// A request's input is shown in full and sent back when changed; beyond this nobody reads it.
+pub const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// A signal nobody understood, as evidence.
+pub const UNRECOGNISED_BYTES_MAX: usize = 2 << 10;
+
+/// The beginning of a text, cut between two characters.
+pub fn head(text: &str, bytes_max: usize) -> &str {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let mut end = bytes_max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The first `chars_max` characters, with a mark where something was cut.
+pub fn brief(text: &str, chars_max: usize) -> Arc<str> {
     match text.char_indices().nth(chars_max) {
         None => text.into(),
         Some((at, _)) => format!("{}…", &text[..at]).into(),
     }
 }
 
-/// The end of a last message.
-pub fn tail(text: &str) -> String {
-    let mut from = text.len().saturating_sub(LAST_MESSAGE_BYTES_MAX);
-    while !text.is_char_boundary(from) {
-        from += 1;
+/// The end of a text, cut between two characters.
+pub fn tail(text: &str, bytes_max: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes_max);
+    while !text.is_char_boundary(start) {
+        start += 1;
     }
-    text[from..].to_owned()
+    &text[start..]
 }
 
-/// A tool's input as JSON text.
+/// The end of a message that may turn out to be the last.
+pub fn ending(text: &str) -> String {
+    tail(text, LAST_MESSAGE_BYTES_MAX).to_owned()
+}
+
+/// What a turn said last, if it said anything.
+pub fn last_message(text: &str) -> Option<Arc<str>> {
+    let said = text.trim();
+    (!said.is_empty()).then(|| tail(said, LAST_MESSAGE_BYTES_MAX).into())
+}
+
+/// What a call is about, if that can be said in a line.
+pub fn about(text: &str) -> Option<Arc<str>> {
+    let line = text.trim();
+    (!line.is_empty()).then(|| head(line, ABOUT_BYTES_MAX).into())
+}
+
+/// A request's input as it is shown.
 pub fn input(json: &str) -> Arc<str> {
-    let mut until = json.len().min(INPUT_BYTES_MAX);
-    while !json.is_char_boundary(until) {
-        until -= 1;
-    }
-    json[..until].into()
+    head(json, INPUT_BYTES_MAX).into()
 }
 
-/// What is kept of a signal that nobody understood.
+/// What is kept of bytes nobody understood.
 pub fn unrecognised(payload: &[u8]) -> Arc<str> {
     let start = &payload[..payload.len().min(UNRECOGNISED_BYTES_MAX)];
-    String::from_utf8_lossy(start).as_ref().into()
+    head(&String::from_utf8_lossy(start), UNRECOGNISED_BYTES_MAX).into()
 }
-
-/// Enough to see what a new kind of signal looks like.
-const UNRECOGNISED_BYTES_MAX: usize = 2 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -49,17 +82,25 @@ mod tests {
 
     #[test]
     fn a_cut_never_splits_a_character() {
-        let long = "ä".repeat(40 << 10);
-        assert_eq!(&*head(&long, 3), "äää…");
-        assert!(tail(&long).len() <= LAST_MESSAGE_BYTES_MAX);
-        assert!(input(&long).len() <= INPUT_BYTES_MAX);
-        assert!(unrecognised(long.as_bytes()).len() <= UNRECOGNISED_BYTES_MAX + 3);
+        assert_eq!(head("aé", 2), "a");
+        assert_eq!(tail("éa", 2), "a");
+        assert_eq!(tail("éa", 3), "éa");
+        assert_eq!(head("", 0), "");
+        assert_eq!(&*brief("äbc", 2), "äb…");
+        assert_eq!(&*brief("äb", 2), "äb");
     }
 
     #[test]
-    fn a_short_text_stays_as_it_is() {
-        assert_eq!(&*head("abc", 3), "abc");
-        assert_eq!(tail("abc"), "abc");
-        assert_eq!(&*input("{}"), "{}");
+    fn the_end_of_a_long_message_is_kept_and_silence_is_no_message() {
+        let long = format!("{}shall I go on?", "x".repeat(LAST_MESSAGE_BYTES_MAX));
+        let kept = last_message(&long).expect("it said something");
+        assert!(kept.len() <= LAST_MESSAGE_BYTES_MAX && kept.ends_with("shall I go on?"));
+        assert_eq!(last_message(" \n"), None);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_kept_as_far_as_they_can_be_read() {
+        assert_eq!(&*unrecognised(b"ok \xff"), "ok \u{fffd}");
+        assert!(unrecognised(&[0xff; 9_000]).len() <= UNRECOGNISED_BYTES_MAX);
     }
 }

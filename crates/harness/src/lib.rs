@@ -10,11 +10,15 @@ pub mod acp;
 pub mod claude_code;
 pub mod codex;
 mod excerpt;
+mod failure_sign;
 pub mod gemini_cli;
 pub mod opencode;
+mod outbox;
 pub mod replay;
 pub mod say_ask;
 mod signal;
+#[cfg(test)]
+mod story;
 
 use serde::{Deserialize, Serialize};
 

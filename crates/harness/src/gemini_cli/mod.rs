@@ -1,5 +1,30 @@
 //! What Gemini CLI says, and how to answer it.
+//!
+//! Sources: `hook` (stdin of its hooks), `otel` (records of its telemetry file, or OTLP bodies),
+//! `transcript` (chat files), `stream` (`--output-format stream-json`, one handler for each stream)
+//! and `process`. Seen: 0.61.0.
+//!
+//! Oddities:
+//! - `result.status: success` says that the loop ended, also when a hook stopped it.
+//! - Headless it never asks; a tool that would ask is not there. SIGINT exits 0 without a `result`.
+//! - Order in a terminal: BeforeTool, Notification(ToolPermission), the dialog. Nothing tells that
+//!   the dialog was answered until the tool has run.
+//! - Esc at the dialog fires no hook: telemetry's `reject` and the chat file tell.
+//! - PreCompress fires before every model request and means that the batch before it is over.
+//! - Hooks and telemetry carry no call id; `prompt_response` repeats pieces of itself.
+//! - A hook can deny, never approve.
 
+mod agenda;
+mod calls;
+mod dialog;
 mod handler;
+mod hooks;
+pub mod reply;
+mod session;
+mod stream;
+mod telemetry;
+mod time;
+mod transcript;
+mod wire;
 
 pub use self::handler::Handler;

@@ -8,7 +8,7 @@ use qd_session::monitor::{Fact, Failure, FailureKind, Place};
 use super::handler::{Handler, Told};
 use super::session::WaitKind;
 use super::wire::{self, Envelope, Info, Properties, Status};
-use crate::excerpt::head;
+use crate::excerpt::brief;
 
 /// A session that was created with a prompt hears of it within this time; after it, it waits.
 const PROMPT_GRACE_MS: u64 = 1_000;
@@ -138,7 +138,7 @@ impl Handler {
         if created && !session.busy && session.answer.is_none() {
             session.idle_due = Some(at.plus_ms(PROMPT_GRACE_MS));
         }
-        let title = info.title.filter(|title| !is_made_up(title)).map(|title| head(&title, 200));
+        let title = info.title.filter(|title| !is_made_up(title)).map(|title| brief(&title, 200));
         if let Some(title) = title.filter(|title| session.title.as_ref() != Some(title)) {
             told.push(id, Fact::TitleKnown { title: title.clone(), custom: false });
             session.title = Some(title);
@@ -190,7 +190,7 @@ impl Handler {
     /// The model cannot be reached for now.
     fn offline(&mut self, at: Timestamp, id: &Arc<str>, said: Option<&str>, told: &mut Told) {
         self.session(id, at).go_on();
-        let message = said.map(|said| head(said, 200));
+        let message = said.map(|said| brief(said, 200));
         told.push(id, Fact::LlmRetrying { message });
     }
 
@@ -268,6 +268,6 @@ fn ending(error: &wire::Failure) -> Fact {
         _ => FailureKind::Other,
     };
     let message = data.and_then(|data| data.message.as_deref()).or(error.name.as_deref());
-    let message = message.map(|message| head(message, 2_000));
+    let message = message.map(|message| brief(message, 2_000));
     Fact::TurnFailed { failure: Failure { kind, message, resets_at: None } }
 }

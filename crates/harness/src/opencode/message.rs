@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::handler::{Handler, Told};
 use super::wire::{Info, Todo};
-use crate::excerpt::head;
+use crate::excerpt::brief;
 
 impl Handler {
     pub(super) fn message(&mut self, at: Timestamp, id: &Arc<str>, info: Info, told: &mut Told) {
@@ -61,7 +61,7 @@ impl Handler {
         let done: BTreeSet<String> = todos
             .into_iter()
             .filter(|todo| todo.status.as_deref() == Some("completed"))
-            .filter_map(|todo| Some(head(&todo.content?, 200).to_string()))
+            .filter_map(|todo| Some(brief(&todo.content?, 200).to_string()))
             .take(TODOS_MAX)
             .collect();
         for subject in done.difference(&session.done_todos) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::handler::{Handler, Told};
 use super::request::question_stand_in;
 use super::wire::{Part, ToolState};
-use crate::excerpt::head;
+use crate::excerpt::brief;
 
 impl Handler {
     pub(super) fn part(&mut self, at: Timestamp, id: &Arc<str>, part: Part, told: &mut Told) {
@@ -33,7 +33,7 @@ impl Handler {
             Some("compaction") => told.push(id, Fact::CompactionStarted),
             Some("retry") if session.busy => {
                 let said = part.error.and_then(|error| error.data?.message);
-                let message = said.as_deref().map(|said| head(said, 200));
+                let message = said.as_deref().map(|said| brief(said, 200));
                 told.push(id, Fact::LlmRetrying { message });
             }
             // Reasoning, finished steps, patches, snapshots, files: no news of the state.
@@ -87,12 +87,12 @@ fn about(state: &ToolState) -> Option<Arc<str>> {
     let named = ["command", "filePath", "path", "pattern", "query", "url", "description"];
     let from_input = named.iter().find_map(|name| input?.get(name)?.as_str());
     let title = state.title.as_deref().filter(|title| !title.is_empty());
-    from_input.or(title).map(|about| head(about, 200))
+    from_input.or(title).map(|about| brief(about, 200))
 }
 
 /// The words of the questions, one a line.
 pub fn questions_text(questions: &Value) -> Option<Arc<str>> {
     let all = questions.as_array()?.iter().filter_map(|question| question["question"].as_str());
     let text = all.collect::<Vec<_>>().join("\n");
-    (!text.is_empty()).then(|| head(&text, 2_000))
+    (!text.is_empty()).then(|| brief(&text, 2_000))
 }

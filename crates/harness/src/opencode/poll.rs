@@ -13,7 +13,7 @@ use super::handler::{Handler, Told};
 use super::request::refused;
 use super::session::{Session, WaitKind};
 use super::wire::{Envelope, Info, Properties, Status};
-use crate::excerpt::head;
+use crate::excerpt::brief;
 
 /// A request that was made, until its response comes.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Handler {
         }
         let parts = body.get("parts").and_then(Value::as_array);
         let text = parts.and_then(|parts| parts.iter().find_map(|part| part["text"].as_str()));
-        told.push(id, Fact::UserPrompt { text: text.map(|text| head(text, 2_000)) });
+        told.push(id, Fact::UserPrompt { text: text.map(|text| brief(text, 2_000)) });
     }
 
     pub(super) fn responded(

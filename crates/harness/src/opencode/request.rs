@@ -11,7 +11,7 @@ use super::handler::{Handler, Told};
 use super::part::questions_text;
 use super::session::{WaitKind, Waiting};
 use super::wire::Properties;
-use crate::excerpt::{head, input};
+use crate::excerpt::{brief, input};
 
 /// A client with rules of its own answers a permission as soon as it sees the event. Wait that
 /// long, or each of them would flash on the phone.
@@ -136,7 +136,7 @@ fn permission_ask(asked: &Properties) -> Ask {
     Ask {
         call: call_of(asked),
         tool: asked.permission.as_deref().map(ToolName::new),
-        text: command.or(patterns.as_deref()).map(|text| head(text, 2_000)),
+        text: command.or(patterns.as_deref()).map(|text| brief(text, 2_000)),
         input: Some(input(&whole.to_string())),
     }
 }
@@ -144,7 +144,7 @@ fn permission_ask(asked: &Properties) -> Ask {
 /// A plan that is finished is asked about with the question tool's means.
 fn question_waiting(at: Timestamp, asked: &Properties) -> Waiting {
     let questions = asked.questions.as_ref();
-    let suggested = asked.text.as_deref().map(|text| head(text, 2_000));
+    let suggested = asked.text.as_deref().map(|text| brief(text, 2_000));
     let text = questions.and_then(questions_text).or(suggested);
     let is_plan = text.as_deref().is_some_and(|text| {
         text.starts_with("Plan at ") && text.contains("switch to the build agent")
@@ -183,7 +183,7 @@ pub fn refused(status: u16, body: Option<&Value>) -> Fact {
         500.. => FailureKind::Server,
         _ => FailureKind::Other,
     };
-    let message = said.as_deref().map(|said| head(said, 2_000));
+    let message = said.as_deref().map(|said| brief(said, 2_000));
     let failure = Failure { kind, message, resets_at: None };
     Fact::TurnFailed { failure }
 }

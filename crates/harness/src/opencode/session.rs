@@ -7,7 +7,7 @@ use qd_session::id::{CallId, RequestId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Stage};
 
-use crate::excerpt::{head, tail};
+use crate::excerpt::{brief, ending};
 
 /// Most requests of a session that wait at once: one for each call of a batch.
 const REQUESTS_MAX: usize = 64;
@@ -87,12 +87,12 @@ impl Session {
     pub fn prompt_text(&mut self, message: &str, text: &str) -> Option<Fact> {
         let known = self.prompts.get_mut(message).filter(|known| !**known)?;
         *known = true;
-        Some(Fact::UserPrompt { text: Some(head(text, 2_000)) })
+        Some(Fact::UserPrompt { text: Some(brief(text, 2_000)) })
     }
 
     pub fn says(&mut self, message: Option<&str>, text: &str) {
         if !text.is_empty() {
-            self.text = Some((message.map(str::to_owned), tail(text)));
+            self.text = Some((message.map(str::to_owned), ending(text)));
         }
     }
 

@@ -10,7 +10,7 @@ use super::policy::kind;
 use super::seen::Sight;
 use super::stream::{AskKind, Facts, OpenAsk, Phase, Stream, is_news, main};
 use super::wire::{Details, Message};
-use crate::excerpt::{head, input};
+use crate::excerpt::{brief, input};
 
 impl Stream {
     pub(super) fn ask(
@@ -75,7 +75,7 @@ impl Stream {
             self.running = Some(call);
             self.end_running(details.exit_code.unwrap_or(0) == 0, facts);
         } else if self.phase == Phase::Working && message.partial {
-            let about = details.command.as_deref().map(|command| head(command, 200));
+            let about = details.command.as_deref().map(|command| brief(command, 200));
             facts.extend(self.run(call, ToolName::new("command"), about));
         }
     }
@@ -125,7 +125,7 @@ impl Stream {
             todos.iter().filter(|todo| todo["status"].as_str() == Some("completed")).collect();
         if done.len() > self.done_todos {
             let subject = done.last().and_then(|todo| todo["content"].as_str());
-            let subject = subject.map(|subject| head(subject, 200));
+            let subject = subject.map(|subject| brief(subject, 200));
             facts.push(main(Fact::TaskCompleted { subject }));
         }
         self.done_todos = done.len();
@@ -158,7 +158,7 @@ fn open_ask(
         ask: Ask {
             call: (kind_of == AskKind::Approval).then(|| CallId::new(stamp)),
             tool: (kind_of == AskKind::Approval).then(|| ToolName::new(tool)),
-            text: text.map(|text| head(text, 2_000)),
+            text: text.map(|text| brief(text, 2_000)),
             input: whole.as_deref().map(input),
         },
         alike: kind(message, details),
@@ -177,6 +177,6 @@ fn failure(word: &str, message: &Message) -> Failure {
         "payment_required_prompt" => FailureKind::UsageLimit,
         _ => FailureKind::Other,
     };
-    let message = details.message.as_deref().map(|text| head(text, 2_000));
+    let message = details.message.as_deref().map(|text| brief(text, 2_000));
     Failure { kind, message: message.or(failure.message), resets_at: None }
 }

@@ -8,7 +8,7 @@ use qd_session::monitor::{Fact, Failure, FailureKind};
 
 use super::stream::{Facts, Phase, RESULT_GRACE_MS, Stream};
 use super::wire::Line;
-use crate::excerpt::{head, tail};
+use crate::excerpt::{brief, ending};
 
 impl Stream {
     /// `None` for a hook nobody knows.
@@ -55,13 +55,13 @@ impl Stream {
     }
 
     pub(super) fn run_result(&mut self, line: &Line, facts: &mut Facts) {
-        self.said = line.text.as_deref().map(tail).filter(|text| !text.is_empty());
+        self.said = line.text.as_deref().map(ending).filter(|text| !text.is_empty());
         match line.finish_reason.as_deref() {
             Some("aborted" | "cancelled" | "canceled" | "interrupted") => {
                 self.end(Phase::Paused, Fact::Interrupted, facts);
             }
             Some("error" | "failed") => {
-                let message = line.text.as_deref().map(|text| head(text, 2_000));
+                let message = line.text.as_deref().map(|text| brief(text, 2_000));
                 let failure = Failure { kind: FailureKind::Other, message, resets_at: None };
                 self.fail(failure, facts);
             }

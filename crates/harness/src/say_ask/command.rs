@@ -5,7 +5,7 @@ use qd_session::monitor::Fact;
 use super::policy::Outcome;
 use super::stream::{AskKind, Facts, Phase, Stream, main};
 use super::wire::Line;
-use crate::excerpt::{head, tail};
+use crate::excerpt::{brief, ending};
 
 impl Stream {
     /// A line written to the client. `None` if nobody knows what it is.
@@ -15,7 +15,7 @@ impl Stream {
             "respondToApproval" => self.approved(line.approved.unwrap_or(false), &mut facts),
             "askResponse" => self.answered(&line, &mut facts),
             "newTask" => {
-                self.echo = line.text.as_deref().map(tail);
+                self.echo = line.text.as_deref().map(ending);
                 self.begin(line.text.as_deref(), &mut facts);
             }
             // The client says when it has happened: a mode by `modeChanged`, a stop by
@@ -31,7 +31,7 @@ impl Stream {
             return;
         };
         let (call, tool) = (open.ask.call.clone(), open.ask.tool.clone());
-        let about = open.ask.text.as_deref().map(|text| head(text, 200));
+        let about = open.ask.text.as_deref().map(|text| brief(text, 200));
         if approved {
             self.begin_subtask(facts);
         }
@@ -57,7 +57,7 @@ impl Stream {
         }
         match self.phase {
             Phase::Working if text.is_some() => {
-                let text = text.map(|text| head(text, 2_000));
+                let text = text.map(|text| brief(text, 2_000));
                 facts.push(main(Fact::UserPrompt { text }));
             }
             Phase::Failed if !refused => self.thinks(facts),

@@ -3,7 +3,7 @@
 use qd_session::monitor::{Failure, FailureKind};
 
 use super::wire::Details;
-use crate::excerpt::head;
+use crate::excerpt::brief;
 
 /// What a failed request was about, by its text: both clients put the HTTP status in it.
 pub fn failure_of(text: &str) -> Failure {
@@ -30,7 +30,7 @@ pub fn failure_of(text: &str) -> Failure {
         }
         _ => FailureKind::Other,
     };
-    Failure { kind, message: Some(head(&said, 2_000)), resets_at: None }
+    Failure { kind, message: Some(brief(&said, 2_000)), resets_at: None }
 }
 
 #[cfg(test)]

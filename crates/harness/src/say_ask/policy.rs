@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::wire::{Client, Details, Message, Word};
-use crate::excerpt::head;
+use crate::excerpt::brief;
 
 /// Silence after which an ask that the policy may well allow is a person's business after all.
 /// Allowed reads took up to 2.3 s to show their result.
@@ -64,11 +64,11 @@ impl Policy {
 pub fn kind(message: &Message, details: &Details) -> String {
     match &message.word {
         Word::Ask(ask) if ask == "tool" => {
-            head(details.tool.as_deref().unwrap_or_default(), 100).to_string()
+            brief(details.tool.as_deref().unwrap_or_default(), 100).to_string()
         }
         Word::Ask(ask) if ask == "command" => {
             let command = message.text.as_deref().unwrap_or_default();
-            format!("$ {}", head(command.split_whitespace().next().unwrap_or_default(), 100))
+            format!("$ {}", brief(command.split_whitespace().next().unwrap_or_default(), 100))
         }
         Word::Ask(word) | Word::Say(word) => word.clone(),
     }

@@ -11,7 +11,7 @@ use super::stream::{
     Facts, Phase, RESULT_GRACE_MS, SUBTASK_RESULT_GRACE_MS, Stream, is_news, main,
 };
 use super::wire::{Client, Message};
-use crate::excerpt::{head, tail};
+use crate::excerpt::{brief, ending};
 
 impl Stream {
     pub(super) fn say(
@@ -99,7 +99,7 @@ impl Stream {
         if message.partial && sight == Sight::First {
             self.progress(message.stamp, facts);
             self.phase = Phase::Working;
-            let said = message.text.as_deref().map(|text| head(text, 200));
+            let said = message.text.as_deref().map(|text| brief(text, 200));
             facts.push(main(Fact::LlmRetrying { message: said }));
         } else if !message.partial && is_news(sight) && self.phase == Phase::Working {
             facts.push(main(Fact::LlmStarted));
@@ -117,7 +117,7 @@ impl Stream {
             self.progress(message.stamp, facts);
             return self.begin(Some(text), facts);
         }
-        if self.echo.is_some() && self.echo == Some(tail(text)) {
+        if self.echo.is_some() && self.echo == Some(ending(text)) {
             self.echo = None;
             return;
         }
@@ -126,7 +126,7 @@ impl Stream {
             self.thinks(facts);
         }
         if word == "text" && !message.partial {
-            self.said = Some(tail(text));
+            self.said = Some(ending(text));
         }
     }
 
@@ -139,7 +139,7 @@ impl Stream {
             }
             Phase::Failed => self.thinks(facts),
             Phase::Working => {
-                let text = message.text.as_deref().map(|text| head(text, 2_000));
+                let text = message.text.as_deref().map(|text| brief(text, 2_000));
                 facts.push(main(Fact::UserPrompt { text }));
             }
         }
@@ -158,7 +158,7 @@ impl Stream {
             }
             return;
         }
-        self.said = message.text.as_deref().map(tail);
+        self.said = message.text.as_deref().map(ending);
         let handed_over = self.phase == Phase::Completed;
         if handed_over || message.client == Client::Cline {
             self.complete(facts);
@@ -186,7 +186,7 @@ impl Stream {
             .into_iter()
             .find_map(Option::as_deref)
             .or(message.text.as_deref().filter(|_| message.data.is_none()))
-            .map(|about| -> Arc<str> { head(about, 200) });
+            .map(|about| -> Arc<str> { brief(about, 200) });
         let call = CallId::new(message.stamp.to_string());
         facts.extend(self.run(call, ToolName::new(tool), about));
     }

@@ -13,7 +13,7 @@ use super::failure::failure_of;
 use super::policy::{Outcome, Policy};
 use super::seen::{Seen, Sight};
 use super::wire::{Exit, Line, Message, Word};
-use crate::excerpt::{head, tail};
+use crate::excerpt::{brief, ending};
 
 /// Longest time between Kilo's "this is the result" and the ask that hands it over. When that ask
 /// is lost the result stands alone and the turn is over all the same.
@@ -96,7 +96,7 @@ impl Stream {
         match (line.event_name(), line.r#type.as_deref()) {
             (Some("session_created"), _) => self.name(line.session_id),
             (Some("session_title_generated"), _) => {
-                let title = line.title.as_deref().map(|title| head(title, 200));
+                let title = line.title.as_deref().map(|title| brief(title, 200));
                 facts.extend(title.map(|title| main(Fact::TitleKnown { title, custom: false })));
             }
             (_, Some("task_started")) => {
@@ -135,7 +135,7 @@ impl Stream {
             welcome.clear_screen == Some(false) && welcome.show_instructions == Some(false);
         if !welcome.instructions.is_empty() {
             self.misconfigured = true;
-            let message = Some(head(&welcome.instructions.join("\n"), 2_000));
+            let message = Some(brief(&welcome.instructions.join("\n"), 2_000));
             let failure = Failure { kind: FailureKind::Other, message, resets_at: None };
             self.fail(failure, facts);
         } else if self.phase == Phase::Fresh {
@@ -144,7 +144,7 @@ impl Stream {
     }
 
     fn mode_is(&mut self, mode: Option<String>, facts: &mut Facts) {
-        let mode = mode.map(|mode| head(&mode, 100));
+        let mode = mode.map(|mode| brief(&mode, 100));
         if let Some(mode) = mode.filter(|mode| self.mode.as_ref() != Some(mode)) {
             facts.push(main(Fact::ModeChanged { mode: mode.clone() }));
             self.mode = Some(mode);
@@ -156,7 +156,7 @@ impl Stream {
         if let Some(model) = &message.model {
             self.mode_is(model.mode.clone(), facts);
             let known = self.model.take();
-            self.model = model.model_id.as_deref().map(|model| head(model, 100)).or(known);
+            self.model = model.model_id.as_deref().map(|model| brief(model, 100)).or(known);
         }
         if self.born.is_some_and(|born| message.stamp < born) {
             self.remember(message);
@@ -173,7 +173,7 @@ impl Stream {
     fn remember(&mut self, message: &Message) {
         let Word::Say(word) = &message.word else { return };
         if matches!(word.as_str(), "text" | "completion_result") && !message.partial {
-            self.said = message.text.as_deref().map(tail);
+            self.said = message.text.as_deref().map(ending);
         }
     }
 
@@ -220,7 +220,7 @@ impl Stream {
         self.said = None;
         facts.push(main(Fact::TurnStarted));
         if let Some(prompt) = prompt {
-            facts.push(main(Fact::UserPrompt { text: Some(head(prompt, 2_000)) }));
+            facts.push(main(Fact::UserPrompt { text: Some(brief(prompt, 2_000)) }));
         }
     }
 
