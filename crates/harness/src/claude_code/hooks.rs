@@ -1,0 +1,249 @@
+//! Hooks: what the client tells the moment it happens.
+//!
+//! Not told here: Esc, a rejected dialog, kill -9. Hook processes run in parallel and overtake
+//! each other by a few milliseconds, so nothing here relies on their order.
+
+use qd_session::id::{AgentId, CallId, RequestId};
+use qd_session::monitor::{Fact, Place, Stage};
+use serde_json::Value;
+
+use super::call::Match;
+use super::excerpt::head;
+use super::failure::failure;
+use super::holders;
+use super::notes::Notes;
+use super::request::{Kind, ask, unbound_id};
+use super::session::{Prompt, Session};
+use super::wire::Hook;
+
+/// Events that say nothing about the state.
+const SILENT: [&str; 15] = [
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "TaskCreated",
+    "ConfigChange",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+    "Setup",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "TaskCompleted",
+];
+
+/// Takes a hook in. False if its event is not known.
+pub fn take(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) -> bool {
+    let agent = hook.agent_id.as_deref().map_or(AgentId::MAIN, AgentId::sub);
+    match hook.hook_event_name.as_deref().unwrap_or_default() {
+        "SessionStart" => session_start(session, notes, hook),
+        "SessionEnd" => session_end(session, notes, hook),
+        "UserPromptSubmit" => prompt(session, notes, hook),
+        "PreToolUse" => pre_tool(session, notes, &agent, hook),
+        "PermissionRequest" => permission_request(session, notes, &agent, hook),
+        "PermissionDenied" => denied(session, notes, &agent, hook),
+        "PostToolUse" => post_tool(session, notes, &agent, hook, true),
+        "PostToolUseFailure" => post_tool(session, notes, &agent, hook, false),
+        "PostToolBatch" => batch(session, notes, &agent, hook),
+        "Stop" => stop(session, notes, hook),
+        "StopFailure" => {
+            let message = hook.last_assistant_message.as_deref();
+            session.turn_failed(notes, &agent, failure(hook.error.as_deref(), None, message));
+        }
+        "SubagentStart" => {
+            if let Some(id) = hook.agent_id.as_deref() {
+                session.subagent_started(notes, id, hook.agent_type.as_deref().or(Some("")));
+            }
+        }
+        "SubagentStop" => subagent_stop(session, notes, hook),
+        "PreCompact" => session.compaction_started(notes),
+        "PostCompact" => session.compaction_ended(notes),
+        "Notification" => notification(session, notes, hook),
+        "Elicitation" => elicitation(session, notes, &agent, hook),
+        "ElicitationResult" => {
+            session.requests.resolve(notes, elicitation_id(hook).as_str());
+        }
+        event if SILENT.contains(&event) => silent(session, notes, hook, first),
+        _ => return false,
+    }
+    about(session, notes, hook);
+    true
+}
+
+/// Where it lives and what it is called: with every event.
+fn about(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    let place = Place {
+        cwd: hook.cwd.as_deref().map(|path| head(path, 4 << 10)),
+        branch: None,
+        transcript: hook.transcript_path.as_deref().map(|path| head(path, 4 << 10)),
+    };
+    session.place_known(notes, place);
+    session.mode_known(notes, hook.permission_mode.as_deref());
+    if let Some(title) = hook.session_title.as_deref().filter(|title| !title.is_empty()) {
+        notes.tell_main(Fact::TitleKnown { title: head(title, 200), custom: true });
+    }
+}
+
+fn silent(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) {
+    if first {
+        // Heard of for the first time, and not by its start: hooks over HTTP get none.
+        notes.tell_main(Fact::SessionStarted { process: None });
+    }
+    if hook.hook_event_name.as_deref() == Some("TaskCompleted") {
+        let subject = hook.task_subject.as_deref().map(|subject| head(subject, 200));
+        notes.tell_main(Fact::TaskCompleted { subject });
+    }
+    session.usage_known(notes, hook.to_model.as_deref(), hook.context_tokens);
+}
+
+fn session_start(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    if hook.source.as_deref() == Some("compact") {
+        return session.compaction_ended(notes);
+    }
+    session.holders.started(match (hook.source.as_deref(), hook.model.is_some()) {
+        (Some("startup"), true) => Some(holders::Kind::Interactive),
+        (Some("startup"), false) => Some(holders::Kind::Headless),
+        _ => None,
+    });
+    session.stream = false;
+    notes.tell_main(Fact::SessionStarted { process: None });
+    session.usage_known(notes, hook.model.as_deref(), hook.context_tokens);
+}
+
+fn session_end(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    let kind = match hook.reason.as_deref() {
+        Some("prompt_input_exit" | "clear" | "logout" | "resume") => {
+            Some(holders::Kind::Interactive)
+        }
+        _ => None,
+    };
+    session.release(notes);
+    if session.holders.ended(notes.now, kind) {
+        session.ended(notes, None);
+    }
+}
+
+fn prompt(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    let text = hook.prompt.as_deref();
+    let prompt = Prompt {
+        id: hook.prompt_id.as_deref(),
+        text,
+        by_machine: text.is_some_and(|text| text.starts_with("<task-notification>")),
+    };
+    session.prompt_typed(notes, prompt);
+}
+
+fn pre_tool(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
+    if let (Some(call), Some(tool)) = (&hook.tool_use_id, &hook.tool_name) {
+        session.call_started(notes, agent, call, tool, hook.tool_input.as_ref());
+    }
+}
+
+fn permission_request(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
+    let Some(tool) = hook.tool_name.as_deref() else { return };
+    // Whoever drives the stream is asked by it; here, only hooks decide.
+    if session.stream {
+        return;
+    }
+    let input = hook.tool_input.as_ref();
+    let known = match hook.tool_use_id.as_deref() {
+        Some(call) => Match::Open(CallId::new(call)),
+        None => session.calls.matching(notes.now, agent, tool, input),
+    };
+    let (request, call) = match known {
+        Match::Open(call) => (RequestId::new(call.as_str()), Some(call)),
+        Match::Unknown => (unbound_id(agent, tool, input), None),
+        Match::Settled => return,
+    };
+    let stage = match session.registered.is_waiting() {
+        true => Stage::Waiting,
+        false => Stage::UnderReview,
+    };
+    let ask = ask(call, tool, input, None);
+    let kind = Kind::of_tool(tool);
+    let stage = if kind == Kind::Permission { stage } else { Stage::Waiting };
+    session.requests.ask(notes, agent, kind, request, stage, ask);
+}
+
+fn denied(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
+    match hook.tool_use_id.as_deref() {
+        Some(call) => session.call_ended(notes, agent, call, false),
+        None => session.requests.resolve_unbound(notes, agent),
+    }
+}
+
+fn post_tool(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook, ok: bool) {
+    session.requests.resolve_unbound(notes, agent);
+    if let Some(result) = &hook.tool_response {
+        session.background.note_result(result);
+        finished_subagent(session, notes, result);
+    }
+    if let Some(call) = hook.tool_use_id.as_deref() {
+        session.call_ended(notes, agent, call, ok);
+    }
+    if hook.is_interrupt == Some(true) {
+        session.interrupted(notes, agent);
+    }
+}
+
+/// The result of a subagent that was waited for is its end, should that itself be lost.
+pub fn finished_subagent(session: &mut Session, notes: &mut Notes, result: &Value) {
+    let text = |key: &str| result.get(key).and_then(Value::as_str);
+    if let (Some("completed"), Some(id)) = (text("status"), text("agentId")) {
+        session.subagent_ended(notes, id);
+    }
+}
+
+fn batch(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
+    for call in hook.tool_calls.iter().flatten().filter_map(|call| call.tool_use_id.as_deref()) {
+        session.call_ended(notes, agent, call, true);
+    }
+    session.requests.resolve_unbound(notes, agent);
+    session.llm_started(notes, agent);
+}
+
+fn stop(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    let timers = hook.session_crons.as_ref().map_or(0, Vec::len);
+    if let Some(tasks) = &hook.background_tasks {
+        session.background.replace(tasks, timers);
+    }
+    session.compaction_ended(notes);
+    session.turn_ending(notes, hook.last_assistant_message.as_deref(), false);
+}
+
+fn subagent_stop(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    // A compaction's helper has no type, and never started.
+    if hook.agent_type.as_deref() == Some("") {
+        return;
+    }
+    if let Some(id) = hook.agent_id.as_deref() {
+        session.subagent_ended(notes, id);
+    }
+}
+
+fn notification(session: &mut Session, notes: &mut Notes, hook: &Hook) {
+    let text = hook.message.as_deref();
+    match hook.notification_type.as_deref().unwrap_or_default() {
+        "permission_prompt" | "worker_permission_prompt" | "agent_needs_input" => {
+            session.dialog_opened(notes, notes.at, Kind::Permission, text);
+        }
+        "elicitation_dialog" => session.dialog_opened(notes, notes.at, Kind::Question, text),
+        "idle_prompt" => session.turn_ended(notes, None, false),
+        _ => {}
+    }
+}
+
+fn elicitation(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
+    let server = hook.mcp_server_name.as_deref().unwrap_or("mcp");
+    let ask = ask(None, server, None, hook.message.as_deref());
+    let request = elicitation_id(hook);
+    session.requests.ask(notes, agent, Kind::Question, request, Stage::Waiting, ask);
+}
+
+fn elicitation_id(hook: &Hook) -> RequestId {
+    let id = hook.elicitation_id.as_deref().or(hook.mcp_server_name.as_deref());
+    RequestId::new(format!("elicitation:{}", head(id.unwrap_or("mcp"), 128)))
+}

@@ -1,0 +1,1 @@
+//! Operator's decision in, vendor's answer out.
