@@ -6,7 +6,7 @@ use qd_session::id::AgentId;
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Fact};
 
-use crate::signal::{Sighting, Signal};
+use crate::signal::{Direction, Sighting, Signal};
 
 #[derive(Debug)]
 pub struct Notes {
@@ -27,7 +27,11 @@ impl Notes {
             session,
             now: signal.at,
             at: signal.at,
-            seq: signal.seq,
+            // What is written to an agent answers what it said in the same millisecond.
+            seq: match signal.direction {
+                Direction::FromAgent => signal.seq,
+                Direction::ToAgent => signal.seq.saturating_add(1),
+            },
             source: signal.channel.source(),
             list: Vec::new(),
         }

@@ -78,10 +78,12 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
     }
     let pid = file.pid.unwrap_or_default();
     if file.pid.is_some() {
-        let process = process_key(pid, file.proc_start.as_ref());
-        // Unnamed as well: it may have been resumed after an end that named no process.
-        notes.tell_main(Fact::SessionStarted { process: None });
-        notes.tell_main(Fact::ProcessSeen { process });
+        notes.tell_main(Fact::ProcessSeen { process: process_key(pid, file.proc_start.as_ref()) });
+    }
+    if let Some(started_at) = file.started_at.map(Timestamp) {
+        // It may have been resumed after an end that named no process.
+        let started = Fact::SessionStarted { process: None };
+        notes.tell_at(started_at, &AgentId::MAIN, started);
     }
     about(session, notes, file);
     let status = file.status.as_deref().unwrap_or_default();

@@ -48,6 +48,8 @@ pub struct Session {
     pub untimed: u32,
     /// When something last went forward: a dialog from before it is not open any more.
     pub moved_at: Timestamp,
+    /// Something was taken from the queue, and no turn has shown yet: it may be a command.
+    taken_up: bool,
     /// The prompt that began the current turn.
     turn: Option<Arc<str>>,
     compacting: bool,
@@ -103,11 +105,25 @@ impl Session {
             // Told by another source before.
             return notes.tell_main(Fact::LlmStarted);
         }
+        self.taken_up = false;
         self.turn = prompt.id.map(|id| head(id, 128));
         self.said = None;
         self.settle(notes, &AgentId::MAIN);
         notes.tell_main(Fact::TurnStarted);
         self.tell_prompt(notes, prompt);
+    }
+
+    /// Something was taken from the queue: a prompt, or a command such as `/compact`.
+    pub fn prompt_taken_up(&mut self, notes: &mut Notes) {
+        self.taken_up = true;
+        self.llm_started(notes, &AgentId::MAIN);
+    }
+
+    /// A command of the client itself is done. If it came from the queue, that was all.
+    pub fn command_ended(&mut self, notes: &mut Notes) {
+        if std::mem::take(&mut self.taken_up) {
+            self.turn_ended(notes, None, false);
+        }
     }
 
     fn is_turn(&self, prompt: Option<&str>) -> bool {

@@ -20,8 +20,7 @@ use super::session::{Prompt, Session};
 use super::wire::{Attachment, Block, Content, Line, Message, TokenUsage};
 
 /// Lines that say nothing about the state. Some hold whole request bodies and are not read.
-const SILENT: [&str; 30] = [
-    "queue-operation",
+const SILENT: [&str; 29] = [
     "last-prompt",
     "mode",
     "atis-latch",
@@ -74,6 +73,11 @@ pub fn take(session: &mut Session, notes: &mut Notes, line: &Line<'_>, file: Opt
             system(session, notes, line, &agent);
         }
         "attachment" => attachment(session, notes, line),
+        "queue-operation" => {
+            if line.operation.as_deref() == Some("dequeue") {
+                session.prompt_taken_up(notes);
+            }
+        }
         "permission-mode" => session.mode_known(notes, line.permission_mode.as_deref()),
         "custom-title" => title(notes, line.custom_title.as_deref(), true),
         "ai-title" => title(notes, line.ai_title.as_deref(), false),
@@ -208,6 +212,9 @@ fn user_text(
             session.llm_started(notes, agent);
         }
         return;
+    }
+    if text.starts_with("<local-command-stdout>") {
+        session.command_ended(notes);
     }
     let local = LOCAL.iter().any(|start| text.starts_with(start));
     if local || line.is_visible_in_transcript_only == Some(true) {

@@ -96,6 +96,7 @@ pub struct Line<'a> {
     #[serde(borrow)]
     pub attachment: Option<&'a RawValue>,
     pub tool_denial_kind: Option<String>,
+    pub operation: Option<String>,
     pub origin: Option<Origin>,
     pub hook_errors: Option<Vec<IgnoredAny>>,
     pub pending_background_agent_count: Option<u32>,
@@ -179,6 +180,7 @@ pub struct Registry {
     pub session_id: Option<String>,
     pub cwd: Option<String>,
     pub proc_start: Option<Value>,
+    pub started_at: Option<u64>,
     pub entrypoint: Option<String>,
     pub name: Option<String>,
     pub name_source: Option<String>,
