@@ -58,6 +58,7 @@ fn asked(session: &mut Session, notes: &mut Notes, id: &str, request: &ControlRe
         "can_use_tool" => {
             let tool = request.tool_name.as_deref().unwrap_or("a tool");
             let call = request.tool_use_id.as_deref().map(CallId::new);
+            session.request_replaced(notes, request.tool_use_id.as_deref(), id);
             let kind = Kind::of_tool(tool);
             let text = about.filter(|_| kind == Kind::Permission);
             (kind, ask(call, tool, request.input.as_ref(), text))

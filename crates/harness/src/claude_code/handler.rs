@@ -11,6 +11,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 use serde::de::DeserializeOwned;
 
+use super::echo::Echoes;
 use super::excerpt::head;
 use super::notes::Notes;
 use super::session::{Prompt, Session};
@@ -43,6 +44,7 @@ pub struct Handler {
     sessions: BTreeMap<Arc<str>, Session>,
     streams: BTreeMap<Arc<str>, Stream>,
     pids: BTreeMap<u64, Arc<str>>,
+    echoes: Echoes,
     unrecognised: u64,
 }
 
@@ -50,6 +52,9 @@ impl crate::signal::Handler for Handler {
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         if signal.payload.len() > SIGNAL_BYTES_MAX {
             return self.unrecognised(signal, None);
+        }
+        if self.echoes.is_echo(signal) {
+            return Vec::new();
         }
         let mut sightings = match signal.channel {
             Channel::Hook => self.hook(signal),

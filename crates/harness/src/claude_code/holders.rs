@@ -109,7 +109,8 @@ impl Holders {
         true
     }
 
-    fn nobody(&self) -> bool {
+    /// As far as is known.
+    pub fn nobody(&self) -> bool {
         self.interactive == Presence::Absent && self.headless == Presence::Absent
     }
 }

@@ -83,7 +83,7 @@ fn about(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     session.place_known(notes, place);
     session.mode_known(notes, hook.permission_mode.as_deref());
     if let Some(title) = hook.session_title.as_deref().filter(|title| !title.is_empty()) {
-        notes.tell_main(Fact::TitleKnown { title: head(title, 200), custom: true });
+        session.title_known(notes, title, true);
     }
 }
 
@@ -103,6 +103,7 @@ fn session_start(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     if hook.source.as_deref() == Some("compact") {
         return session.compaction_ended(notes);
     }
+    let alone = session.holders.nobody();
     session.holders.started(match (hook.source.as_deref(), hook.model.is_some()) {
         (Some("startup"), true) => Some(holders::Kind::Interactive),
         (Some("startup"), false) => Some(holders::Kind::Headless),
@@ -110,6 +111,9 @@ fn session_start(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     });
     session.stream = false;
     notes.tell_main(Fact::SessionStarted { process: None });
+    if hook.source.as_deref() == Some("resume") {
+        session.resumed(notes, alone);
+    }
     session.usage_known(notes, hook.model.as_deref(), hook.context_tokens);
 }
 
@@ -144,8 +148,10 @@ fn pre_tool(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Ho
 
 fn permission_request(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
     let Some(tool) = hook.tool_name.as_deref() else { return };
-    // Whoever drives the stream is asked by it; here, only hooks decide.
-    if session.stream {
+    let kind = Kind::of_tool(tool);
+    // Whoever drives the stream is asked by it; here, only hooks decide. But no hook of ours
+    // answers questions, so one of those waits for the driver even if its own word is lost.
+    if session.stream && kind == Kind::Permission {
         return;
     }
     let input = hook.tool_input.as_ref();
@@ -154,16 +160,16 @@ fn permission_request(session: &mut Session, notes: &mut Notes, agent: &AgentId,
         None => session.calls.matching(notes.now, agent, tool, input),
     };
     let (request, call) = match known {
-        Match::Open(call) => (RequestId::new(call.as_str()), Some(call)),
+        Match::Open(call) => {
+            let known = session.requests.of_call(call.as_str());
+            (known.unwrap_or_else(|| RequestId::new(call.as_str())), Some(call))
+        }
         Match::Unknown => (unbound_id(agent, tool, input), None),
         Match::Settled => return,
     };
-    let stage = match session.registered.is_waiting() {
-        true => Stage::Waiting,
-        false => Stage::UnderReview,
-    };
+    let waits = session.registered.waits_since().is_some_and(|since| since >= session.moved_at);
+    let stage = if waits { Stage::Waiting } else { Stage::UnderReview };
     let ask = ask(call, tool, input, None);
-    let kind = Kind::of_tool(tool);
     let stage = if kind == Kind::Permission { stage } else { Stage::Waiting };
     session.requests.ask(notes, agent, kind, request, stage, ask);
 }

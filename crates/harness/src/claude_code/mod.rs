@@ -19,6 +19,7 @@
 mod background;
 mod call;
 mod control;
+mod echo;
 mod excerpt;
 mod failure;
 mod handler;

@@ -36,8 +36,10 @@ struct Process {
 }
 
 impl Registered {
-    pub fn is_waiting(&self) -> bool {
-        self.processes.iter().any(|process| process.waiting)
+    /// Since when one of them waits for a person.
+    pub fn waits_since(&self) -> Option<Timestamp> {
+        let waiting = self.processes.iter().filter(|process| process.waiting);
+        waiting.map(|process| process.changed_at).max()
     }
 
     /// True if that process had no such status, or an older one.
@@ -76,7 +78,12 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
     if let Some(kind) = file.entrypoint.as_deref().and_then(Holder::of_entrypoint) {
         session.holders.seen(kind);
     }
+    about(session, notes, file);
     let pid = file.pid.unwrap_or_default();
+    let status = file.status.as_deref().unwrap_or_default();
+    if !session.registered.is_news(pid, notes.at, status == "waiting") {
+        return;
+    }
     if file.pid.is_some() {
         notes.tell_main(Fact::ProcessSeen { process: process_key(pid, file.proc_start.as_ref()) });
     }
@@ -85,16 +92,14 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
         let started = Fact::SessionStarted { process: None };
         notes.tell_at(started_at, &AgentId::MAIN, started);
     }
-    about(session, notes, file);
-    let status = file.status.as_deref().unwrap_or_default();
-    if !session.registered.is_news(pid, notes.at, status == "waiting") {
-        return;
-    }
     match status {
         "waiting" => waiting(session, notes, file.waiting_for.as_deref()),
         "busy" => {
             answered(session, notes);
-            notes.tell_main(Fact::LlmStarted);
+            // With the turn over, it is its subagents that are busy.
+            if !session.is_delegating() {
+                notes.tell_main(Fact::LlmStarted);
+            }
         }
         "shell" => {
             answered(session, notes);
@@ -113,7 +118,7 @@ fn about(session: &mut Session, notes: &mut Notes, file: &Registry) {
     session.place_known(notes, Place { cwd, ..Place::default() });
     // A derived name is the folder's with a number: no title.
     if let (Some("user"), Some(name)) = (file.name_source.as_deref(), file.name.as_deref()) {
-        notes.tell_main(Fact::TitleKnown { title: head(name, 200), custom: true });
+        session.title_known(notes, name, true);
     }
 }
 

@@ -11,6 +11,7 @@ use qd_session::monitor::{Ask, Fact, Stage};
 use serde_json::Value;
 
 use super::call::input_text;
+use super::echo::hash;
 use super::excerpt::head;
 use super::notes::Notes;
 use crate::signal::Sighting;
@@ -250,9 +251,6 @@ fn reading(tool: &str, input: &Value) -> Option<String> {
 /// An id for a request whose call is not known: the same for the same request told twice.
 pub fn unbound_id(agent: &AgentId, tool: &str, input: Option<&Value>) -> RequestId {
     let text: Arc<str> = input.map_or_else(|| "".into(), input_text);
-    // FNV-1a: short, and needs no key.
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = hash(text.as_bytes());
     RequestId::new(format!("{}:{}:{hash:016x}", agent.as_str(), head(tool, 64)))
 }

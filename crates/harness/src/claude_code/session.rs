@@ -33,6 +33,9 @@ const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// Longest prompt kept: it is a title at most.
 const PROMPT_BYTES_MAX: usize = 2 << 10;
 
+/// Longest title kept.
+const TITLE_BYTES_MAX: usize = 200;
+
 #[derive(Debug, Default)]
 pub struct Session {
     pub heard_at: Timestamp,
@@ -50,14 +53,19 @@ pub struct Session {
     pub moved_at: Timestamp,
     /// Something was taken from the queue, and no turn has shown yet: it may be a command.
     taken_up: bool,
-    /// The prompt that began the current turn.
+    /// The prompt that began the current turn, and when.
     turn: Option<Arc<str>>,
+    turn_at: Timestamp,
+    /// The turn is over, for all that is known.
+    idle: bool,
     compacting: bool,
     said: Option<Said>,
     held: Vec<Held>,
     subagents: Vec<Arc<str>>,
     place: Place,
     mode: Option<Arc<str>>,
+    title: Option<Arc<str>>,
+    custom_title: Option<Arc<str>>,
 }
 
 /// What the assistant has said in one message, block by block.
@@ -105,12 +113,18 @@ impl Session {
             // Told by another source before.
             return notes.tell_main(Fact::LlmStarted);
         }
-        self.taken_up = false;
-        self.turn = prompt.id.map(|id| head(id, 128));
-        self.said = None;
-        self.settle(notes, &AgentId::MAIN);
         notes.tell_main(Fact::TurnStarted);
         self.tell_prompt(notes, prompt);
+        if notes.at < self.turn_at {
+            // Telemetry comes late: the turn after it has begun already.
+            return;
+        }
+        self.taken_up = false;
+        self.turn = prompt.id.map(|id| head(id, 128));
+        self.turn_at = notes.at;
+        self.said = None;
+        self.settle(notes, &AgentId::MAIN);
+        self.idle = false;
     }
 
     /// Something was taken from the queue: a prompt, or a command such as `/compact`.
@@ -176,11 +190,18 @@ impl Session {
     pub fn llm_started(&mut self, notes: &mut Notes, agent: &AgentId) {
         if agent.is_main() {
             self.release(notes);
+            self.idle = false;
         }
         notes.tell_next(agent, Fact::LlmStarted);
     }
 
+    /// The turn is over and background work goes on.
+    pub fn is_delegating(&self) -> bool {
+        self.idle && self.background.count() > 0
+    }
+
     fn settle(&mut self, notes: &Notes, agent: &AgentId) {
+        self.idle |= agent.is_main();
         self.calls.close_all(notes.now, agent);
         self.requests.forget(agent);
         self.moved_at = self.moved_at.max(notes.at);
@@ -224,6 +245,7 @@ impl Session {
         if agent.is_main() {
             self.release(notes);
             self.compaction_ended(notes);
+            self.idle = false;
         }
         if !self.calls.start(notes.at, agent, id, tool, input) {
             return;
@@ -270,6 +292,15 @@ impl Session {
         } else if let Some(resolution) = self.requests.resolution(notes, request.as_str()) {
             self.hold(notes, resolution);
         }
+    }
+
+    /// The stream's own request takes the place of what was guessed for its call.
+    pub fn request_replaced(&mut self, notes: &mut Notes, call: Option<&str>, by: &str) {
+        let known = call.and_then(|call| self.requests.of_call(call));
+        if let Some(known) = known.filter(|known| known.as_str() != by) {
+            self.requests.resolve(notes, known.as_str());
+        }
+        self.requests.resolve_unbound(notes, &AgentId::MAIN);
     }
 
     /// A person is asked, but what for is only known as far as `text` and an open call tell.
@@ -332,6 +363,7 @@ impl Session {
 
     pub fn subagent_ended(&mut self, notes: &mut Notes, id: &str) {
         let agent = AgentId::sub(id);
+        self.subagents.retain(|known| **known != *id);
         notes.tell(&agent, Fact::SubagentEnded);
         self.settle(notes, &agent);
     }
@@ -343,10 +375,32 @@ impl Session {
         }
     }
 
+    /// A process opened it again: it is at its prompt, whatever the last one left unfinished.
+    /// Where another may still hold it, what that one waits for is left alone.
+    pub fn resumed(&mut self, notes: &mut Notes, alone: bool) {
+        if !alone && !self.requests.is_empty() {
+            return;
+        }
+        self.release(notes);
+        let background = alone.then_some(0);
+        notes.tell_main(Fact::TurnCompleted { last_message: None, background, cut_off: false });
+        if alone {
+            self.subagents_lost(notes);
+        }
+        self.settle(notes, &AgentId::MAIN);
+    }
+
+    fn subagents_lost(&mut self, notes: &mut Notes) {
+        for id in std::mem::take(&mut self.subagents) {
+            notes.tell(&AgentId::sub(id), Fact::SubagentEnded);
+        }
+    }
+
     /// The session is over; what was held back is told with it.
     pub fn ended(&mut self, notes: &mut Notes, exit_code: Option<i32>) {
         self.release(notes);
         notes.tell_main(Fact::SessionEnded { process: None, exit_code });
+        self.subagents_lost(notes);
         self.calls.clear();
         self.requests.clear();
         self.background.clear();
@@ -375,6 +429,15 @@ impl Session {
         if let Some(mode) = mode.filter(|mode| self.mode.as_deref() != Some(mode)) {
             self.mode = Some(head(mode, 64));
             notes.tell_main(Fact::ModeChanged { mode: head(mode, 64) });
+        }
+    }
+
+    pub fn title_known(&mut self, notes: &mut Notes, title: &str, custom: bool) {
+        let title = head(title, TITLE_BYTES_MAX);
+        let known = if custom { &mut self.custom_title } else { &mut self.title };
+        if known.as_ref() != Some(&title) {
+            *known = Some(title.clone());
+            notes.tell_main(Fact::TitleKnown { title, custom });
         }
     }
 

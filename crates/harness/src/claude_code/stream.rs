@@ -167,7 +167,10 @@ fn status(session: &mut Session, notes: &mut Notes, line: &StreamLine<'_>) {
 /// Where it is switched on, the client's own word.
 fn state(stream: &mut Stream, session: &mut Session, notes: &mut Notes, state: Option<&str>) {
     match state {
-        Some("running") => notes.tell_main(Fact::LlmStarted),
+        Some("running") => {
+            session.requests.resolve_unbound(notes, &AgentId::MAIN);
+            notes.tell_main(Fact::LlmStarted);
+        }
         Some("requires_action") => session.dialog_opened(notes, notes.at, Kind::Permission, None),
         Some("idle") => {
             stream.running = false;

@@ -79,9 +79,9 @@ pub fn take(session: &mut Session, notes: &mut Notes, line: &Line<'_>, file: Opt
             }
         }
         "permission-mode" => session.mode_known(notes, line.permission_mode.as_deref()),
-        "custom-title" => title(notes, line.custom_title.as_deref(), true),
-        "ai-title" => title(notes, line.ai_title.as_deref(), false),
-        "summary" => title(notes, line.summary.as_deref(), false),
+        "custom-title" => title(session, notes, line.custom_title.as_deref(), true),
+        "ai-title" => title(session, notes, line.ai_title.as_deref(), false),
+        "summary" => title(session, notes, line.summary.as_deref(), false),
         // The totals are written at exit, and with a cleared session.
         "cost-state" => {
             if session.holders.ended(notes.now, None) {
@@ -120,9 +120,9 @@ fn about(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Agen
     session.mode_known(notes, line.permission_mode.as_deref());
 }
 
-fn title(notes: &mut Notes, title: Option<&str>, custom: bool) {
+fn title(session: &mut Session, notes: &mut Notes, title: Option<&str>, custom: bool) {
     if let Some(title) = title.filter(|title| !title.is_empty()) {
-        notes.tell_main(Fact::TitleKnown { title: head(title, 200), custom });
+        session.title_known(notes, title, custom);
     }
 }
 
@@ -269,8 +269,9 @@ fn said(
     let cut_off = match message.stop_reason.as_deref() {
         Some("end_turn" | "stop_sequence" | "refusal") => false,
         Some("max_tokens" | "model_context_window_exceeded") => true,
-        // In the middle of a turn, or cut by an interrupt that the next line tells of.
-        Some(_) | None => {
+        // Cut by an interrupt that the next line tells of.
+        None => return,
+        Some(_) => {
             notes.tell(agent, Fact::LlmStarted);
             return calls(session, notes, agent, blocks);
         }
