@@ -51,7 +51,7 @@ pub struct Handler {
 impl crate::signal::Handler for Handler {
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         if signal.payload.len() > SIGNAL_BYTES_MAX {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         }
         if self.echoes.is_echo(signal) {
             return Vec::new();
@@ -67,7 +67,7 @@ impl crate::signal::Handler for Handler {
             | Channel::Exec
             | Channel::AppServer
             | Channel::Acp
-            | Channel::Events => self.unrecognised(signal, None),
+            | Channel::Events => self.not_understood(signal, None),
         };
         self.forget_oldest(&mut sightings);
         sightings
@@ -84,33 +84,35 @@ impl crate::signal::Handler for Handler {
 
 impl Handler {
     /// How many signals nobody understood.
-    pub fn unrecognised_count(&self) -> u64 {
+    pub fn unrecognised(&self) -> u64 {
         self.unrecognised
     }
 
     fn hook(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Some(hook) = parse::<wire::Hook>(signal) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let Some(id) = id(hook.session_id.as_deref()) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let mut notes = Notes::of(signal, id);
-        self.with_session(signal, &mut notes, |session, notes, first| {
+        let understood = self.with_session(signal, &mut notes, |session, notes, first| {
             hooks::take(session, notes, &hook, first)
-        })
-        .then(|| notes.into_sightings())
-        .unwrap_or_else(|| self.unrecognised(signal, hook.session_id.as_deref()))
+        });
+        match understood {
+            true => notes.into_sightings(),
+            false => self.not_understood(signal, hook.session_id.as_deref()),
+        }
     }
 
     fn transcript(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Ok(line) = serde_json::from_slice::<wire::Line<'_>>(signal.payload) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let Some(id) = id(line.session_id.as_deref()) else {
             // Checkpoints of files name no session, and need none.
             let silent = line.kind.as_deref().is_some_and(|kind| kind.starts_with("file-history"));
-            return if silent { Vec::new() } else { self.unrecognised(signal, None) };
+            return if silent { Vec::new() } else { self.not_understood(signal, None) };
         };
         let happened = transcript::happened(&line);
         let known = self.sessions.get(&id).map(|session| (session.line_at, session.untimed));
@@ -128,15 +130,15 @@ impl Handler {
         });
         match understood {
             true => notes.into_sightings(),
-            false => self.unrecognised(signal, line.session_id.as_deref()),
+            false => self.not_understood(signal, line.session_id.as_deref()),
         }
     }
 
     fn registry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let file = parse::<wire::Registry>(signal);
-        let Some(file) = file else { return self.unrecognised(signal, None) };
+        let Some(file) = file else { return self.not_understood(signal, None) };
         let Some(id) = id(file.session_id.as_deref()) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let mut notes = Notes::of(signal, id.clone()).stamped(registry::changed_at(&file));
         self.with_session(signal, &mut notes, |session, notes, _| {
@@ -165,7 +167,7 @@ impl Handler {
 
     fn telemetry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Some(logs) = parse::<wire::Logs>(signal) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let scopes = logs.resource_logs.iter().flat_map(|resource| &resource.scope_logs);
         let mut sightings = Vec::new();
@@ -182,7 +184,7 @@ impl Handler {
 
     fn stream(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Ok(line) = serde_json::from_slice::<wire::StreamLine<'_>>(signal.payload) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let key: Arc<str> = head(signal.file.unwrap_or_default(), ID_BYTES_MAX);
         while self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&key) {
@@ -225,16 +227,16 @@ impl Handler {
         });
         match understood {
             true => notes.into_sightings(),
-            false => self.unrecognised(signal, Some(&id)),
+            false => self.not_understood(signal, Some(&id)),
         }
     }
 
     fn process(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let seen = parse::<wire::Process>(signal).filter(|seen| seen.exited == Some(true));
-        let Some(seen) = seen else { return self.unrecognised(signal, None) };
+        let Some(seen) = seen else { return self.not_understood(signal, None) };
         let by_pid = seen.pid.and_then(|pid| self.pids.get(&pid).cloned());
         let Some(id) = id(seen.session_id.as_deref()).or(by_pid) else {
-            return self.unrecognised(signal, None);
+            return self.not_understood(signal, None);
         };
         let mut notes = Notes::of(signal, id);
         self.with_session(signal, &mut notes, |session, notes, _| {
@@ -269,7 +271,7 @@ impl Handler {
         understood
     }
 
-    fn unrecognised(&mut self, signal: &Signal<'_>, session: Option<&str>) -> Vec<Sighting> {
+    fn not_understood(&mut self, signal: &Signal<'_>, session: Option<&str>) -> Vec<Sighting> {
         self.unrecognised = self.unrecognised.saturating_add(1);
         let named = match session {
             Some(session) => Some(session.to_owned()),
@@ -311,4 +313,118 @@ fn parse<T: DeserializeOwned>(signal: &Signal<'_>) -> Option<T> {
 
 fn id(text: Option<&str>) -> Option<Arc<str>> {
     text.filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX).map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::story::Story;
+    use super::*;
+    use crate::signal::Handler as _;
+
+    const BROKEN: [&[u8]; 9] = [
+        b"",
+        b"{\"session_id\":\"s1\",\"hook_event_na",
+        b"\"a line that was no JSON\"",
+        b"[1,2,3]",
+        b"null",
+        b"{\"session_id\":7,\"sessionId\":{},\"type\":[]}",
+        b"{\"session_id\":\"s1\",\"sessionId\":\"s1\",\"hook_event_name\":\"Tomorrow\",\"type\":\"tomorrow\"}",
+        b"{\"session_id\":\"s1\",\"tool_input\":\xff\xfe}",
+        b"{\"session_id\":\"s1\",\"sessionId\":\"s1\",\"prompt\":[],\"message\":5,\"status\":3}",
+    ];
+
+    fn signal(channel: Channel, payload: &[u8]) -> Signal<'_> {
+        let at = Timestamp(5_000);
+        Signal { at, seq: 0, channel, direction: Direction::FromAgent, file: None, payload }
+    }
+
+    #[test]
+    fn what_is_not_understood_makes_no_session() {
+        for channel in Channel::ALL {
+            for payload in BROKEN {
+                let mut handler = Handler::default();
+                let sightings = handler.handle_signal(&signal(channel, payload));
+                let facts: Vec<_> = sightings.iter().map(|told| told.event.fact.name()).collect();
+                assert_eq!(facts, Vec::<&str>::new(), "{channel:?} {payload:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept_with_its_session_and_changes_nothing() {
+        let mut story = Story::prompted();
+        for payload in BROKEN {
+            story.signal(900, Channel::Hook, Direction::FromAgent, None, payload);
+        }
+        story.shows("thinking");
+        assert_eq!(story.monitor().unrecognised(), 2, "the unknown event, the wrong type");
+    }
+
+    #[test]
+    fn a_huge_line_is_not_parsed() {
+        let mut handler = Handler::default();
+        let mut line = br#"{"session_id":"s1","hook_event_name":"Stop","prompt":""#.to_vec();
+        line.resize(SIGNAL_BYTES_MAX + 1, b'x');
+        assert_eq!(handler.handle_signal(&signal(Channel::Hook, &line)), Vec::new());
+        assert_eq!(handler.unrecognised(), 1);
+    }
+
+    #[test]
+    fn lines_without_a_state_make_no_session() {
+        let mut story = Story::new();
+        story.line(0, json!({"type": "api-request", "params": {}}));
+        story.line(1, json!({"type": "last-prompt", "lastPrompt": "go"}));
+        assert!(story.is_empty());
+    }
+
+    #[test]
+    fn sessions_are_bounded_and_forgotten_ones_have_their_last_word() {
+        let mut handler = Handler::default();
+        let mut ends = 0;
+        for number in 0..SESSIONS_MAX + 10 {
+            let hook = json!({"session_id": format!("s{number}"), "hook_event_name": "Stop",
+                "last_assistant_message": "Done."});
+            let payload = hook.to_string();
+            let sightings = handler.handle_signal(&signal(Channel::Hook, payload.as_bytes()));
+            let end = |told: &&Sighting| told.event.fact.name() == "turn_completed";
+            ends += sightings.iter().filter(end).count();
+        }
+        assert_eq!(handler.sessions.len(), SESSIONS_MAX);
+        assert_eq!(ends, 10);
+    }
+
+    #[test]
+    fn a_process_that_goes_over_to_another_session_ends_the_first() {
+        let mut handler = Handler::default();
+        let file = |session: &str, at: u64| {
+            json!({"pid": 7, "sessionId": session, "status": "idle", "statusUpdatedAt": at})
+                .to_string()
+        };
+        handler.handle_signal(&signal(Channel::Registry, file("s1", 1_000).as_bytes()));
+        let sightings =
+            handler.handle_signal(&signal(Channel::Registry, file("s2", 2_000).as_bytes()));
+        let ended = |told: &&Sighting| told.event.fact.name() == "session_ended";
+        let ended: Vec<&str> = sightings.iter().filter(ended).map(|told| &*told.session).collect();
+        assert_eq!(ended, ["s1"]);
+    }
+
+    #[test]
+    fn a_doubled_signal_is_heard_once() {
+        let mut handler = Handler::default();
+        let hook = br#"{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
+        assert!(!handler.handle_signal(&signal(Channel::Hook, hook)).is_empty());
+        assert!(handler.handle_signal(&signal(Channel::Hook, hook)).is_empty());
+    }
+
+    #[test]
+    fn a_prompt_written_before_the_stream_has_a_name_is_told_when_it_has() {
+        let mut story = Story::new();
+        let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
+        story.control(0, Direction::ToAgent, &prompt);
+        assert!(story.is_empty());
+        story.stream(500, json!({"type": "system", "subtype": "init"})).shows("thinking");
+        assert_eq!(story.monitor().title(), Some("go"));
+    }
 }

@@ -253,3 +253,259 @@ fn elicitation_id(hook: &Hook) -> RequestId {
     let id = hook.elicitation_id.as_deref().or(hook.mcp_server_name.as_deref());
     RequestId::new(format!("elicitation:{}", head(id.unwrap_or("mcp"), 128)))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::story::Story;
+
+    fn asking(tool: &str) -> serde_json::Value {
+        json!({"hook_event_name": "PermissionRequest", "tool_name": tool, "tool_input": {}})
+    }
+
+    #[test]
+    fn a_permission_waits_for_a_person_after_a_moment_of_silence() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .shows("acting")
+            .wait_until(1_001)
+            .shows("needs_permission")
+            .bash(9_000, "PostToolUse", "c1")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_permission_that_is_decided_by_itself_shows_no_card() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .hook(
+                700,
+                json!({"hook_event_name": "PostToolBatch", "tool_calls": [{"tool_use_id": "c1"}]}),
+            )
+            .wait_until(5_000)
+            .shows("thinking")
+            .never_showed("needs_permission");
+    }
+
+    #[test]
+    fn a_request_overtaken_by_its_batch_shows_no_card() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .hook(
+                700,
+                json!({"hook_event_name": "PostToolBatch", "tool_calls": [{"tool_use_id": "c1"}]}),
+            )
+            .bash_permission(701, "c1")
+            .wait_until(5_000)
+            .never_showed("needs_permission");
+    }
+
+    #[test]
+    fn a_request_that_overtakes_its_call_still_closes_with_it() {
+        Story::prompted()
+            .bash_permission(500, "c1")
+            .bash(501, "PreToolUse", "c1")
+            .wait_until(1_000)
+            .shows("needs_permission")
+            .bash(2_000, "PostToolUse", "c1")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_notification_asks_even_if_the_request_was_lost() {
+        let notification =
+            json!({"hook_event_name": "Notification", "notification_type": "permission_prompt"});
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .hook(6_500, notification)
+            .shows("needs_permission")
+            .bash(9_000, "PostToolUse", "c1")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_question_opens_before_its_answer_and_closes_with_it() {
+        let input = json!({"questions": [{"question": "Which?"}]});
+        let hook = |event: &str| {
+            json!({"hook_event_name": event, "tool_name": "AskUserQuestion", "tool_use_id": "q1",
+                "tool_input": input})
+        };
+        Story::prompted()
+            .hook(500, hook("PreToolUse"))
+            .shows("awaiting_input")
+            .hook(9_000, hook("PostToolUse"))
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_plan_awaits_approval_also_where_only_its_request_is_heard() {
+        Story::prompted().hook(500, asking("ExitPlanMode")).shows("awaiting_approval");
+    }
+
+    #[test]
+    fn a_stop_with_background_work_is_no_end() {
+        let stop = json!({"hook_event_name": "Stop", "last_assistant_message": "Started.",
+            "background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
+        Story::prompted()
+            .hook(500, stop)
+            .wait_until(1_000)
+            .shows("delegating")
+            .prompt(5_000, "p2", "<task-notification>\n<task-id>b1</task-id>")
+            .shows("thinking")
+            .stop(6_000, "The build is done.")
+            .wait_until(7_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_timer_that_is_left_keeps_the_session_autonomous() {
+        let stop = json!({"hook_event_name": "Stop", "background_tasks": [],
+            "session_crons": [{"id": "cron"}]});
+        Story::prompted().hook(500, stop).registry(900, 800, "idle", "").shows("delegating");
+    }
+
+    #[test]
+    fn a_subagents_request_after_the_main_stop_needs_you() {
+        let sub = |event: &str| {
+            json!({"hook_event_name": event, "agent_id": "a1", "agent_type": "Explore",
+                "tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "x"}})
+        };
+        let stop = json!({"hook_event_name": "Stop",
+            "background_tasks": [{"id": "a1", "type": "subagent", "status": "running"}]});
+        Story::prompted()
+            .hook(400, json!({"hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore"}))
+            .hook(500, stop)
+            .hook(1_000, sub("PreToolUse"))
+            .hook(1_100, json!({"hook_event_name": "PermissionRequest", "agent_id": "a1",
+                "tool_name": "Bash", "tool_input": {"command": "x"}}))
+            .wait_until(1_600)
+            .shows("needs_permission")
+            .hook(5_000, sub("PostToolUse"))
+            .shows("delegating");
+    }
+
+    #[test]
+    fn a_vetoed_stop_does_not_flash() {
+        Story::prompted()
+            .stop(500, "First try.")
+            .line(
+                540,
+                json!({"type": "user", "isMeta": true,
+                "message": {"content": "Stop hook feedback:\nRun the tests first"}}),
+            )
+            .wait_until(3_000)
+            .shows("thinking")
+            .never_showed("task_complete");
+    }
+
+    #[test]
+    fn a_prompt_typed_while_a_tool_runs_is_queued() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .prompt(900, "p2", "and then")
+            .shows("acting");
+    }
+
+    #[test]
+    fn a_new_prompt_closes_a_dialog_that_was_dismissed() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .wait_until(2_000)
+            .shows("needs_permission")
+            .prompt(9_000, "p2", "rather not")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_failed_tool_is_the_models_business() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash(600, "PostToolUseFailure", "c1")
+            .hook(
+                650,
+                json!({"hook_event_name": "PostToolBatch", "tool_calls": [{"tool_use_id": "c1"}]}),
+            )
+            .wait_until(30_000)
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_used_up_limit_needs_you_and_the_next_prompt_clears_it() {
+        Story::prompted()
+            .hook(500, json!({"hook_event_name": "StopFailure", "error": "rate_limit"}))
+            .shows("usage_limit")
+            .registry(900, 700, "idle", "")
+            .shows("usage_limit")
+            .prompt(5_000, "p2", "again")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn compaction_is_not_idle_and_its_helper_is_no_subagent() {
+        Story::prompted()
+            .stop(500, "Done.")
+            .wait_until(900)
+            .hook(1_000, json!({"hook_event_name": "PreCompact", "trigger": "manual"}))
+            .shows("compacting")
+            .hook(
+                2_000,
+                json!({"hook_event_name": "SubagentStop", "agent_id": "x", "agent_type": ""}),
+            )
+            .shows("compacting")
+            .hook(2_100, json!({"hook_event_name": "PostCompact"}))
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_failed_compaction_ends_with_the_next_tool() {
+        Story::prompted()
+            .hook(500, json!({"hook_event_name": "PreCompact", "trigger": "auto"}))
+            .shows("compacting")
+            .bash(900, "PreToolUse", "c1")
+            .shows("acting");
+    }
+
+    #[test]
+    fn a_to_do_item_ticked_off_is_no_delivery() {
+        Story::prompted()
+            .hook(500, json!({"hook_event_name": "TaskCompleted", "task_subject": "Add auth"}))
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_print_run_that_ends_leaves_the_terminal_its_session() {
+        Story::prompted()
+            .stop(500, "One.")
+            .hook(2_000, json!({"hook_event_name": "SessionStart", "source": "resume"}))
+            .prompt(2_100, "p2", "from elsewhere")
+            .stop(2_500, "Two.")
+            .hook(2_600, json!({"hook_event_name": "SessionEnd", "reason": "other"}))
+            .wait_until(4_000)
+            .shows("task_complete")
+            .hook(9_000, json!({"hook_event_name": "SessionEnd", "reason": "prompt_input_exit"}))
+            .shows("session_ended");
+    }
+
+    #[test]
+    fn a_killed_session_that_is_resumed_is_at_its_prompt() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .exited(900)
+            .shows("session_ended")
+            .hook(5_000, json!({"hook_event_name": "SessionStart", "source": "resume"}))
+            .shows("idle");
+    }
+
+    #[test]
+    fn an_elicitation_is_a_question() {
+        Story::prompted()
+            .hook(500, json!({"hook_event_name": "Elicitation", "mcp_server_name": "db", "message": "Which?"}))
+            .shows("awaiting_input")
+            .hook(900, json!({"hook_event_name": "ElicitationResult", "mcp_server_name": "db"}))
+            .shows("thinking");
+    }
+}

@@ -31,6 +31,8 @@ pub mod reply;
 mod request;
 mod rfc3339;
 mod session;
+#[cfg(test)]
+mod story;
 mod stream;
 mod telemetry;
 mod transcript;

@@ -150,3 +150,67 @@ fn idle(session: &mut Session, notes: &mut Notes) {
     let end = Fact::TurnCompleted { last_message: None, background, cut_off: false };
     notes.tell(&AgentId::MAIN, end);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::Story;
+
+    #[test]
+    fn a_waiting_registry_calls_a_person_at_once() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .registry(650, 590, "waiting", "permission prompt")
+            .shows("needs_permission")
+            .registry(3_000, 2_900, "busy", "")
+            .shows("acting");
+    }
+
+    #[test]
+    fn the_same_file_read_again_is_no_news() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .registry(650, 590, "waiting", "permission prompt")
+            .shows("needs_permission")
+            .bash(3_000, "PostToolUse", "c1")
+            .registry(5_000, 590, "waiting", "permission prompt")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_dialog_that_went_on_before_it_was_read_is_not_opened() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash(3_000, "PostToolUse", "c1")
+            .registry(5_000, 590, "waiting", "permission prompt")
+            .never_showed("needs_permission");
+    }
+
+    #[test]
+    fn a_dialog_of_any_kind_needs_you() {
+        Story::prompted().registry(900, 800, "waiting", "dialog open").shows("needs_permission");
+        Story::prompted().registry(900, 800, "waiting", "input needed").shows("awaiting_input");
+    }
+
+    #[test]
+    fn esc_fires_no_hook_and_the_registry_tells() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .registry(5_000, 4_900, "idle", "")
+            .shows("idle");
+    }
+
+    #[test]
+    fn a_stale_busy_does_not_reopen_a_turn() {
+        Story::prompted()
+            .stop(500, "Done.")
+            .registry(900, 110, "busy", "")
+            .wait_until(2_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_shell_in_the_background_is_work() {
+        Story::prompted().registry(900, 800, "shell", "").shows("delegating");
+    }
+}

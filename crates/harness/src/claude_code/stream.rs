@@ -244,3 +244,138 @@ fn result(session: &mut Session, notes: &mut Notes, line: &StreamLine<'_>) {
     }
     session.turn_ended(notes, text, line.stop_reason.as_deref() == Some("max_tokens"));
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::story::Story;
+    use crate::signal::Direction;
+
+    fn prompted() -> Story {
+        let mut story = Story::new();
+        story.stream(0, json!({"type": "system", "subtype": "init", "permissionMode": "default"}));
+        story.stream(
+            500,
+            json!({"type": "assistant", "message": {"content": [
+            {"type": "tool_use", "id": "c1", "name": "Write", "input": {"content": "x"}}]}}),
+        );
+        story
+    }
+
+    fn can_use(tool: &str) -> Value {
+        json!({"type": "control_request", "request_id": "r1", "request": {
+            "subtype": "can_use_tool", "tool_name": tool, "input": {}, "tool_use_id": "c1"}})
+    }
+
+    fn answer(response: &Value) -> Value {
+        json!({"type": "control_response", "response": {"subtype": "success",
+            "request_id": "r1", "response": response}})
+    }
+
+    #[test]
+    fn the_driver_is_asked_at_once_and_its_answer_closes_the_request() {
+        prompted()
+            .shows("acting")
+            .control(600, Direction::FromAgent, &can_use("Write"))
+            .shows("needs_permission")
+            .control(900, Direction::ToAgent, &answer(&json!({"behavior": "allow"})))
+            .shows("acting");
+    }
+
+    #[test]
+    fn a_hooks_request_after_the_drivers_answer_opens_nothing() {
+        prompted()
+            .control(600, Direction::FromAgent, &can_use("AskUserQuestion"))
+            .shows("awaiting_input")
+            .control(601, Direction::ToAgent, &answer(&json!({"behavior": "allow"})))
+            .hook(
+                640,
+                json!({"hook_event_name": "PermissionRequest", "tool_name": "Write",
+                "tool_input": {"content": "x"}}),
+            )
+            .wait_until(5_000)
+            .shows("acting");
+    }
+
+    #[test]
+    fn without_a_driver_to_ask_a_print_run_shows_no_card() {
+        prompted()
+            .hook(
+                600,
+                json!({"hook_event_name": "PermissionRequest", "tool_name": "Write",
+                "tool_input": {"content": "x"}}),
+            )
+            .wait_until(5_000)
+            .never_showed("needs_permission");
+    }
+
+    #[test]
+    fn an_interrupted_request_goes_to_interrupted_without_a_flash() {
+        prompted()
+            .control(600, Direction::FromAgent, &can_use("Write"))
+            .control(
+                2_000,
+                Direction::FromAgent,
+                &json!({"type": "control_cancel_request", "request_id": "r1"}),
+            )
+            .shows("needs_permission")
+            .stream(
+                2_030,
+                json!({"type": "result", "subtype": "error_during_execution",
+                "is_error": true, "terminal_reason": "aborted_tools"}),
+            )
+            .shows("interrupted");
+    }
+
+    #[test]
+    fn a_result_ends_the_turn_and_the_next_prompt_of_the_same_moment_begins_one() {
+        let prompt = json!({"type": "user", "message": {"role": "user", "content": "next"},
+            "session_id": ""});
+        prompted()
+            .stream(900, json!({"type": "result", "subtype": "success", "result": "Written."}))
+            .shows("task_complete")
+            .control(900, Direction::ToAgent, &prompt)
+            .shows("thinking");
+    }
+
+    #[test]
+    fn an_api_error_is_a_success_that_is_none() {
+        prompted()
+            .stream(900, json!({"type": "system", "subtype": "api_retry", "error": "overloaded"}))
+            .shows("retrying")
+            .stream(
+                2_000,
+                json!({"type": "result", "subtype": "success", "is_error": true,
+                "terminal_reason": "api_error", "api_error_status": 529, "result": "API Error"}),
+            )
+            .shows("server_error");
+    }
+
+    #[test]
+    fn compaction_shows_until_its_status_is_cleared() {
+        prompted()
+            .stream(900, json!({"type": "system", "subtype": "status", "status": "compacting"}))
+            .shows("compacting")
+            .stream(
+                2_000,
+                json!({"type": "system", "subtype": "status", "status": null,
+                "compact_result": "failed"}),
+            )
+            .shows("acting");
+    }
+
+    #[test]
+    fn the_clients_own_word_on_its_state_is_taken() {
+        let state = |state: &str| json!({"type": "system", "subtype": "session_state_changed", "state": state});
+        prompted()
+            .stream(900, state("requires_action"))
+            .shows("needs_permission")
+            .control(910, Direction::FromAgent, &can_use("Write"))
+            .control(2_000, Direction::ToAgent, &answer(&json!({"behavior": "allow"})))
+            .stream(2_010, state("running"))
+            .shows("acting")
+            .stream(3_000, state("idle"))
+            .shows("idle");
+    }
+}

@@ -120,3 +120,54 @@ fn api_request(session: &Session, notes: &mut Notes, agent: &AgentId, record: &R
         session.usage_known(notes, model.as_deref(), Some(tokens).filter(|sum| *sum > 0));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::story::{START, Story};
+    use crate::signal::{Channel, Direction};
+
+    fn tell(story: &mut Story, at: u64, happened: u64, name: &str, more: Value) {
+        let text = |key: &str, value: Value| json!({"key": key, "value": {"stringValue": value}});
+        let mut attributes = vec![text("session.id", "s1".into()), text("event.name", name.into())];
+        attributes.extend(
+            more.as_object().into_iter().flatten().map(|(key, value)| text(key, value.clone())),
+        );
+        let record = json!({"timeUnixNano": format!("{}000000", START + happened),
+            "attributes": attributes});
+        let body = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]});
+        let payload = body.to_string();
+        story.signal(at, Channel::Otel, Direction::FromAgent, None, payload.as_bytes());
+    }
+
+    #[test]
+    fn late_telemetry_of_an_ended_turn_reopens_nothing() {
+        let mut story = Story::prompted();
+        story.stop(500, "Done.").wait_until(900);
+        tell(&mut story, 5_000, 90, "user_prompt", json!({"prompt.id": "p1"}));
+        tell(&mut story, 5_001, 510, "api_request", json!({"duration_ms": "300", "model": "m"}));
+        story.shows("task_complete");
+    }
+
+    #[test]
+    fn an_accepted_tool_is_at_work() {
+        let mut story = Story::prompted();
+        let call = json!({"tool_use_id": "c1", "tool_name": "Bash", "decision": "accept"});
+        tell(&mut story, 2_000, 900, "tool_decision", call);
+        story.shows("acting");
+        tell(&mut story, 3_000, 1_900, "tool_result", json!({"tool_use_id": "c1"}));
+        story.shows("thinking");
+    }
+
+    #[test]
+    fn used_up_retries_need_you_and_those_of_a_compaction_do_not() {
+        let mut story = Story::prompted();
+        let aside = json!({"status_code": "529", "query_source": "compact"});
+        tell(&mut story, 1_000, 900, "api_retries_exhausted", aside);
+        story.shows("thinking");
+        let main = json!({"status_code": "529", "query_source": "sdk"});
+        tell(&mut story, 2_000, 1_900, "api_retries_exhausted", main);
+        story.shows("server_error");
+    }
+}

@@ -354,3 +354,203 @@ fn attachment(session: &mut Session, notes: &mut Notes, line: &Line<'_>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::story::Story;
+
+    fn prompted() -> Story {
+        let mut story = Story::new();
+        story.line(
+            0,
+            json!({"type": "user", "promptId": "p1", "entrypoint": "cli",
+            "message": {"content": "go"}}),
+        );
+        story
+    }
+
+    fn tool_use(name: &str) -> serde_json::Value {
+        json!({"type": "assistant", "message": {"id": "m1", "stop_reason": "tool_use",
+            "content": [{"type": "tool_use", "id": "c1", "name": name, "input": {}}]}})
+    }
+
+    #[test]
+    fn a_turn_is_told_by_its_lines() {
+        let mut story = prompted();
+        story
+            .shows("thinking")
+            .line(500, tool_use("Bash"))
+            .shows("acting")
+            .line(
+                900,
+                json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "ok"}]}}),
+            )
+            .shows("thinking")
+            .said(1_500, "end_turn", "Done.")
+            .shows("thinking")
+            .line(1_600, json!({"type": "system", "subtype": "turn_duration"}))
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_failed_result_leaves_the_model_its_time() {
+        prompted()
+            .line(500, tool_use("Bash"))
+            .line(
+                900,
+                json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": "c1", "is_error": true}]}}),
+            )
+            .wait_until(60_000)
+            .shows("thinking");
+    }
+
+    #[test]
+    fn questions_and_plans_are_known_by_their_tool() {
+        prompted().line(500, tool_use("AskUserQuestion")).shows("awaiting_input");
+        prompted().line(500, tool_use("ExitPlanMode")).shows("awaiting_approval");
+    }
+
+    #[test]
+    fn a_rejected_dialog_goes_to_interrupted_without_a_flash() {
+        prompted()
+            .line(500, tool_use("AskUserQuestion"))
+            .line(
+                3_000,
+                json!({"type": "user", "toolDenialKind": "user-rejected", "message": {
+                "content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": true}]}}),
+            )
+            .shows("awaiting_input")
+            .line(
+                3_016,
+                json!({"type": "user", "message": {"content": [
+                {"type": "text", "text": "[Request interrupted by user for tool use]"}]}}),
+            )
+            .shows("interrupted")
+            .line(3_040, json!({"type": "system", "subtype": "turn_duration"}))
+            .shows("interrupted");
+    }
+
+    #[test]
+    fn a_refusal_the_model_lives_with_is_no_interrupt() {
+        prompted()
+            .line(500, tool_use("Write"))
+            .line(
+                900,
+                json!({"type": "user", "toolDenialKind": "user-rejected", "message": {
+                "content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": true}]}}),
+            )
+            .wait_until(2_000)
+            .shows("thinking");
+    }
+
+    #[test]
+    fn an_api_error_needs_you() {
+        prompted()
+            .line(500, json!({"type": "system", "subtype": "api_error",
+                "error": {"formatted": "529 Overloaded"}}))
+            .shows("retrying")
+            .line(900, json!({"type": "assistant", "isApiErrorMessage": true,
+                "error": "server_error", "message": {"model": "<synthetic>", "content": [
+                {"type": "text", "text": "API Error: Overloaded"}], "stop_reason": "stop_sequence"}}))
+            .shows("server_error")
+            .line(950, json!({"type": "system", "subtype": "turn_duration"}))
+            .shows("server_error");
+    }
+
+    #[test]
+    fn a_cut_reply_that_goes_on_by_itself_is_no_end() {
+        prompted()
+            .said(500, "max_tokens", "This is cut")
+            .line(
+                540,
+                json!({"type": "user", "isMeta": true,
+                "message": {"content": "Output token limit hit. Resume directly."}}),
+            )
+            .wait_until(3_000)
+            .shows("thinking");
+    }
+
+    #[test]
+    fn background_work_is_counted_from_the_results() {
+        prompted()
+            .line(500, tool_use("Bash"))
+            .line(
+                900,
+                json!({"type": "user", "toolUseResult": {"backgroundTaskId": "b1"},
+                "message": {"content": [{"type": "tool_result", "tool_use_id": "c1"}]}}),
+            )
+            .said(1_500, "end_turn", "Started.")
+            .wait_until(2_000)
+            .shows("delegating")
+            .line(
+                5_000,
+                json!({"type": "user", "promptId": "p2", "message": {
+                "content": "<task-notification>\n<task-id>b1</task-id>"}}),
+            )
+            .said(5_500, "end_turn", "It is done.")
+            .wait_until(6_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn commands_of_the_terminal_start_no_turn() {
+        prompted()
+            .said(500, "end_turn", "Done.")
+            .wait_until(900)
+            .line(
+                1_000,
+                json!({"type": "user", "message": {
+                "content": "<command-name>/model</command-name>"}}),
+            )
+            .line(
+                1_001,
+                json!({"type": "user", "isMeta": true, "message": {
+                "content": "<local-command-caveat>…"}}),
+            )
+            .wait_until(2_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_subagents_file_speaks_of_the_subagent() {
+        let mut story = prompted();
+        story
+            .line(
+                500,
+                json!({"type": "user", "isSidechain": true, "agentId": "a1",
+                "message": {"content": "count"}}),
+            )
+            .shows("delegating")
+            .line(
+                900,
+                json!({"type": "assistant", "isSidechain": true, "agentId": "a1", "message": {
+                "content": [{"type": "text", "text": "Three."}], "stop_reason": "end_turn"}}),
+            )
+            .shows("thinking");
+    }
+
+    #[test]
+    fn the_last_message_keeps_all_its_blocks() {
+        let mut story = prompted();
+        let block = |text: &str| {
+            json!({"type": "assistant", "message": {"id": "m1", "stop_reason": "end_turn",
+                "content": [{"type": "text", "text": text}]}})
+        };
+        story.line(500, block("First.")).line(510, block("Second?")).wait_until(2_000);
+        let said = story.monitor().main_agent().last_message.as_ref();
+        assert_eq!(said.map(|said| &*said.value.text), Some("First.\n\nSecond?"));
+    }
+
+    #[test]
+    fn totals_are_written_at_the_end_of_a_session() {
+        let mut story = prompted();
+        story.said(500, "end_turn", "Done.").wait_until(900);
+        let line = json!({"type": "cost-state", "sessionId": "s1"}).to_string();
+        let (channel, from) = (crate::Channel::Transcript, crate::Direction::FromAgent);
+        story.signal(1_000, channel, from, None, line.as_bytes()).shows("session_ended");
+    }
+}
