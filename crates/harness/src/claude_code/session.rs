@@ -151,9 +151,11 @@ impl Session {
         }
     }
 
-    /// What was held back is certain, or does not matter any more.
+    /// What was held back is certain, or does not matter any more: something later was told.
     pub fn release(&mut self, notes: &mut Notes) {
-        notes.add(self.held.drain(..).map(|held| held.sighting));
+        let at = notes.at;
+        let earlier = self.held.extract_if(.., |held| held.sighting.event.at <= at);
+        notes.add(earlier.map(|held| held.sighting));
     }
 
     pub fn next_due(&self) -> Option<Timestamp> {

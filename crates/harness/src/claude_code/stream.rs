@@ -197,7 +197,10 @@ fn assistant(session: &mut Session, notes: &mut Notes, line: &StreamLine<'_>, ag
         session.compaction_ended(notes);
         session.usage_known(notes, message.model.as_deref(), context_tokens(&message.usage));
     }
-    notes.tell(agent, Fact::LlmStarted);
+    // The transcript may have told already that this message was the last.
+    if !(agent.is_main() && session.was_last(message.id.as_deref())) {
+        notes.tell(agent, Fact::LlmStarted);
+    }
     calls(session, notes, agent, blocks);
 }
 
@@ -350,6 +353,20 @@ mod tests {
                 "terminal_reason": "api_error", "api_error_status": 529, "result": "API Error"}),
             )
             .shows("server_error");
+    }
+
+    #[test]
+    fn the_last_message_told_again_by_the_stream_reopens_nothing() {
+        prompted()
+            .said(600, "end_turn", "Done.")
+            .wait_until(1_000)
+            .shows("task_complete")
+            .stream(
+                1_001,
+                json!({"type": "assistant", "message": {"id": "m600", "content": [
+                {"type": "text", "text": "Done."}]}}),
+            )
+            .shows("task_complete");
     }
 
     #[test]

@@ -318,8 +318,10 @@ fn system(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Age
             }
         }
         // With errors it may have been a veto; the line for the model says so.
-        "stop_hook_summary" if line.hook_errors.as_ref().is_none_or(Vec::is_empty) => {
-            session.release(notes);
+        "stop_hook_summary"
+            if agent.is_main() && line.hook_errors.as_ref().is_none_or(Vec::is_empty) =>
+        {
+            session.turn_ended(notes, None, false);
         }
         "api_error" => notes.tell(agent, Fact::LlmRetrying { message: retry_message(line) }),
         "compact_boundary" => session.compaction_ended(notes),

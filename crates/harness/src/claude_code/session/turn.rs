@@ -163,6 +163,11 @@ impl Session {
         &said.text
     }
 
+    /// The turn is over, and with this message.
+    pub fn was_last(&self, message: Option<&str>) -> bool {
+        self.idle && message.is_some() && self.said_in(message).is_some()
+    }
+
     /// What it has said in that message so far.
     pub fn said_in(&self, message: Option<&str>) -> Option<String> {
         let said = self.said.as_ref()?;
