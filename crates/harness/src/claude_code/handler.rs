@@ -1,22 +1,430 @@
-//! Signal in, events out.
+//! Signal in, events out: which session a signal is about, and what is due when nothing comes.
+//!
+//! Invariant: what is not understood changes nothing. It is noted with its session where that is
+//! known, and counted where it is not; it never makes a session.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
+use qd_session::monitor::Fact;
+use serde::de::DeserializeOwned;
 
-use crate::signal::{Sighting, Signal};
+use super::echo::Echoes;
+use super::excerpt::head;
+use super::notes::Notes;
+use super::session::{Prompt, Session};
+use super::stream::{self, Stream};
+use super::telemetry::Record;
+use super::{control, hooks, registry, telemetry, transcript, wire};
+use crate::signal::{Channel, Direction, Sighting, Signal};
+
+/// Longest signal that is parsed. Whole tool results stand on one line, so it is generous.
+const SIGNAL_BYTES_MAX: usize = 4 << 20;
+
+/// Most sessions remembered. Nobody runs more at once; a forgotten one loses only what was in
+/// the middle of being joined. The one not heard of for longest goes first.
+const SESSIONS_MAX: usize = 256;
+
+/// Most streams remembered: the sessions we drive.
+const STREAMS_MAX: usize = 64;
+
+/// Most processes whose session is remembered, to notice that one has gone over to another.
+const PIDS_MAX: usize = 256;
+
+/// Longest id that is believed to be one.
+const ID_BYTES_MAX: usize = 256;
+
+/// Longest text kept of what nobody understood.
+const UNRECOGNISED_BYTES_MAX: usize = 2 << 10;
 
 #[derive(Debug, Default)]
-pub struct Handler {}
+pub struct Handler {
+    sessions: BTreeMap<Arc<str>, Session>,
+    streams: BTreeMap<Arc<str>, Stream>,
+    pids: BTreeMap<u64, Arc<str>>,
+    echoes: Echoes,
+    unrecognised: u64,
+}
 
 impl crate::signal::Handler for Handler {
-    fn handle_signal(&mut self, _signal: &Signal<'_>) -> Vec<Sighting> {
-        Vec::new()
+    fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        if signal.payload.len() > SIGNAL_BYTES_MAX {
+            return self.not_understood(signal, None);
+        }
+        if self.echoes.is_echo(signal) {
+            return Vec::new();
+        }
+        let mut sightings = match signal.channel {
+            Channel::Hook => self.hook(signal),
+            Channel::Transcript => self.transcript(signal),
+            Channel::Registry => self.registry(signal),
+            Channel::Otel => self.telemetry(signal),
+            Channel::Stream => self.stream(signal),
+            Channel::Process => self.process(signal),
+            Channel::Notify
+            | Channel::Exec
+            | Channel::AppServer
+            | Channel::Acp
+            | Channel::Events => self.not_understood(signal, None),
+        };
+        self.forget_oldest(&mut sightings);
+        sightings
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        None
+        self.sessions.values().filter_map(Session::next_due).min()
     }
 
-    fn handle_timeout(&mut self, _now: Timestamp) -> Vec<Sighting> {
-        Vec::new()
+    fn handle_timeout(&mut self, now: Timestamp) -> Vec<Sighting> {
+        self.sessions.values_mut().flat_map(|session| session.due(now)).collect()
+    }
+}
+
+impl Handler {
+    /// How many signals nobody understood.
+    pub fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
+    fn hook(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let Some(hook) = parse::<wire::Hook>(signal) else {
+            return self.not_understood(signal, None);
+        };
+        let Some(id) = id(hook.session_id.as_deref()) else {
+            return self.not_understood(signal, None);
+        };
+        let mut notes = Notes::of(signal, id);
+        let understood = self.with_session(signal, &mut notes, |session, notes, first| {
+            hooks::take(session, notes, &hook, first)
+        });
+        match understood {
+            true => notes.into_sightings(),
+            false => self.not_understood(signal, hook.session_id.as_deref()),
+        }
+    }
+
+    fn transcript(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let Ok(line) = serde_json::from_slice::<wire::Line<'_>>(signal.payload) else {
+            return self.not_understood(signal, None);
+        };
+        let Some(id) = id(line.session_id.as_deref()) else {
+            // Checkpoints of files name no session, and need none.
+            let silent = line.kind.as_deref().is_some_and(|kind| kind.starts_with("file-history"));
+            return if silent { Vec::new() } else { self.not_understood(signal, None) };
+        };
+        let happened = transcript::happened(&line);
+        let known = self.sessions.get(&id).map(|session| (session.line_at, session.untimed));
+        let notes = Notes::of(signal, id);
+        let mut notes = match (happened, known) {
+            (None, Some((at, untimed))) if at > Timestamp::ZERO => notes.after(at, untimed + 1),
+            (happened, _) => notes.stamped(happened),
+        };
+        let understood = self.with_session(signal, &mut notes, |session, notes, _| {
+            match happened {
+                Some(_) => (session.line_at, session.untimed) = (session.line_at.max(notes.at), 0),
+                None => session.untimed = session.untimed.saturating_add(1),
+            }
+            transcript::take(session, notes, &line, signal.file)
+        });
+        match understood {
+            true => notes.into_sightings(),
+            false => self.not_understood(signal, line.session_id.as_deref()),
+        }
+    }
+
+    fn registry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let file = parse::<wire::Registry>(signal);
+        let Some(file) = file else { return self.not_understood(signal, None) };
+        let Some(id) = id(file.session_id.as_deref()) else {
+            return self.not_understood(signal, None);
+        };
+        let mut notes = Notes::of(signal, id.clone()).stamped(registry::changed_at(&file));
+        self.with_session(signal, &mut notes, |session, notes, _| {
+            registry::take(session, notes, &file);
+            true
+        });
+        let mut sightings = notes.into_sightings();
+        if let Some(left) = file.pid.and_then(|pid| self.moved_on(pid, &id)) {
+            // `/clear` and `/resume` end a session's id, not its process.
+            let mut notes = Notes::of(signal, left.clone()).stamped(registry::changed_at(&file));
+            if let Some(session) = self.sessions.get_mut(&left) {
+                session.ended(&mut notes, None);
+            }
+            sightings.extend(notes.into_sightings());
+        }
+        sightings
+    }
+
+    /// The session that process had before, if it has another now.
+    fn moved_on(&mut self, pid: u64, id: &Arc<str>) -> Option<Arc<str>> {
+        while self.pids.len() >= PIDS_MAX && !self.pids.contains_key(&pid) {
+            self.pids.pop_first();
+        }
+        self.pids.insert(pid, id.clone()).filter(|before| before != id)
+    }
+
+    fn telemetry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let Some(logs) = parse::<wire::Logs>(signal) else {
+            return self.not_understood(signal, None);
+        };
+        let scopes = logs.resource_logs.iter().flat_map(|resource| &resource.scope_logs);
+        let mut sightings = Vec::new();
+        for record in scopes.flat_map(|scope| &scope.log_records).map(Record::new) {
+            let Some(id) = id(record.session()) else { continue };
+            let mut notes = Notes::of(signal, id).stamped(record.happened());
+            self.with_session(signal, &mut notes, |session, notes, _| {
+                telemetry::take(session, notes, &record)
+            });
+            sightings.extend(notes.into_sightings());
+        }
+        sightings
+    }
+
+    fn stream(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let Ok(line) = serde_json::from_slice::<wire::StreamLine<'_>>(signal.payload) else {
+            return self.not_understood(signal, None);
+        };
+        let key: Arc<str> = head(signal.file.unwrap_or_default(), ID_BYTES_MAX);
+        while self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&key) {
+            self.streams.pop_first();
+        }
+        let mut stream = self.streams.remove(&key).unwrap_or_default();
+        let sightings = self.stream_line(signal, &mut stream, &line);
+        self.streams.insert(key, stream);
+        sightings
+    }
+
+    fn stream_line(
+        &mut self,
+        signal: &Signal<'_>,
+        stream: &mut Stream,
+        line: &wire::StreamLine<'_>,
+    ) -> Vec<Sighting> {
+        if let Some(id) = id(line.session_id.as_deref()) {
+            stream.session = Some(id);
+        }
+        let to_agent = signal.direction == Direction::ToAgent;
+        let prompt = to_agent && line.kind.as_deref() == Some("user");
+        let Some(id) = stream.session.clone() else {
+            if prompt {
+                let text = stream::text_of(line).unwrap_or_default();
+                stream.early_prompt = Some((signal.at, head(&text, 2 << 10)));
+            }
+            return Vec::new();
+        };
+        let mut notes = Notes::of(signal, id.clone());
+        let understood = self.with_session(signal, &mut notes, |session, notes, _| {
+            session.stream = true;
+            early_prompt(stream, session, notes);
+            if prompt {
+                stream::prompt(stream, session, notes, stream::text_of(line).as_deref());
+                return true;
+            }
+            control::take(session, notes, line, signal.direction)
+                || (!to_agent && stream::take(stream, session, notes, line))
+        });
+        match understood {
+            true => notes.into_sightings(),
+            false => self.not_understood(signal, Some(&id)),
+        }
+    }
+
+    fn process(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let seen = parse::<wire::Process>(signal).filter(|seen| seen.exited == Some(true));
+        let Some(seen) = seen else { return self.not_understood(signal, None) };
+        let by_pid = seen.pid.and_then(|pid| self.pids.get(&pid).cloned());
+        let Some(id) = id(seen.session_id.as_deref()).or(by_pid) else {
+            return self.not_understood(signal, None);
+        };
+        let mut notes = Notes::of(signal, id);
+        self.with_session(signal, &mut notes, |session, notes, _| {
+            let process = seen.pid.map(|pid| registry::process_key(pid, seen.proc_start.as_ref()));
+            if let Some(process) = process {
+                notes.tell_main(Fact::ProcessGone { process });
+            }
+            if session.holders.exited(notes.now) {
+                session.ended(notes, seen.exit_code);
+            }
+            true
+        });
+        notes.into_sightings()
+    }
+
+    /// Lets `take` at the session, a new one if need be, and keeps that one only if it was
+    /// understood. `take` is told whether the session is new.
+    fn with_session(
+        &mut self,
+        signal: &Signal<'_>,
+        notes: &mut Notes,
+        take: impl FnOnce(&mut Session, &mut Notes, bool) -> bool,
+    ) -> bool {
+        let known = self.sessions.remove(&notes.session());
+        let first = known.is_none();
+        let mut session = known.unwrap_or_default();
+        let understood = take(&mut session, notes, first);
+        if understood || !first {
+            session.heard_at = session.heard_at.max(signal.at);
+            self.sessions.insert(notes.session(), session);
+        }
+        understood
+    }
+
+    fn not_understood(&mut self, signal: &Signal<'_>, session: Option<&str>) -> Vec<Sighting> {
+        self.unrecognised = self.unrecognised.saturating_add(1);
+        let named = match session {
+            Some(session) => Some(session.to_owned()),
+            None if signal.payload.len() > SIGNAL_BYTES_MAX => None,
+            None => parse::<wire::Named>(signal)
+                .and_then(|named| named.session_id.or(named.session_id_of_file)),
+        };
+        let Some(id) = id(named.as_deref()).filter(|id| self.sessions.contains_key(id)) else {
+            return Vec::new();
+        };
+        let cut = &signal.payload[..signal.payload.len().min(UNRECOGNISED_BYTES_MAX)];
+        let text = head(&String::from_utf8_lossy(cut), UNRECOGNISED_BYTES_MAX);
+        let mut notes = Notes::of(signal, id);
+        notes.tell(&AgentId::MAIN, Fact::Unrecognised { text });
+        notes.into_sightings()
+    }
+
+    fn forget_oldest(&mut self, sightings: &mut Vec<Sighting>) {
+        while self.sessions.len() > SESSIONS_MAX {
+            let oldest = self.sessions.iter().min_by_key(|(_, session)| session.heard_at);
+            let Some(id) = oldest.map(|(id, _)| id.clone()) else { return };
+            sightings.extend(self.sessions.remove(&id).into_iter().flat_map(Session::last_words));
+        }
+    }
+}
+
+/// A prompt that was written before the stream said whose it is.
+fn early_prompt(stream: &mut Stream, session: &mut Session, notes: &mut Notes) {
+    let Some((at, text)) = stream.early_prompt.take() else { return };
+    let now = std::mem::replace(&mut notes.at, at);
+    session.turn_started(notes, Prompt { id: None, text: Some(&text), by_machine: false });
+    stream.running = true;
+    notes.at = now;
+}
+
+fn parse<T: DeserializeOwned>(signal: &Signal<'_>) -> Option<T> {
+    serde_json::from_slice(signal.payload).ok()
+}
+
+fn id(text: Option<&str>) -> Option<Arc<str>> {
+    text.filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX).map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::story::Story;
+    use super::*;
+    use crate::signal::Handler as _;
+
+    const BROKEN: [&[u8]; 9] = [
+        b"",
+        b"{\"session_id\":\"s1\",\"hook_event_na",
+        b"\"a line that was no JSON\"",
+        b"[1,2,3]",
+        b"null",
+        b"{\"session_id\":7,\"sessionId\":{},\"type\":[]}",
+        b"{\"session_id\":\"s1\",\"sessionId\":\"s1\",\"hook_event_name\":\"Tomorrow\",\"type\":\"tomorrow\"}",
+        b"{\"session_id\":\"s1\",\"tool_input\":\xff\xfe}",
+        b"{\"session_id\":\"s1\",\"sessionId\":\"s1\",\"prompt\":[],\"message\":5,\"status\":3}",
+    ];
+
+    fn signal(channel: Channel, payload: &[u8]) -> Signal<'_> {
+        let at = Timestamp(5_000);
+        Signal { at, seq: 0, channel, direction: Direction::FromAgent, file: None, payload }
+    }
+
+    #[test]
+    fn what_is_not_understood_makes_no_session() {
+        for channel in Channel::ALL {
+            for payload in BROKEN {
+                let mut handler = Handler::default();
+                let sightings = handler.handle_signal(&signal(channel, payload));
+                let facts: Vec<_> = sightings.iter().map(|told| told.event.fact.name()).collect();
+                assert_eq!(facts, Vec::<&str>::new(), "{channel:?} {payload:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept_with_its_session_and_changes_nothing() {
+        let mut story = Story::prompted();
+        for payload in BROKEN {
+            story.signal(900, Channel::Hook, Direction::FromAgent, None, payload);
+        }
+        story.shows("thinking");
+        assert_eq!(story.monitor().unrecognised(), 2, "the unknown event, the wrong type");
+    }
+
+    #[test]
+    fn a_huge_line_is_not_parsed() {
+        let mut handler = Handler::default();
+        let mut line = br#"{"session_id":"s1","hook_event_name":"Stop","prompt":""#.to_vec();
+        line.resize(SIGNAL_BYTES_MAX + 1, b'x');
+        assert_eq!(handler.handle_signal(&signal(Channel::Hook, &line)), Vec::new());
+        assert_eq!(handler.unrecognised(), 1);
+    }
+
+    #[test]
+    fn lines_without_a_state_make_no_session() {
+        let mut story = Story::new();
+        story.line(0, json!({"type": "api-request", "params": {}}));
+        story.line(1, json!({"type": "last-prompt", "lastPrompt": "go"}));
+        assert!(story.is_empty());
+    }
+
+    #[test]
+    fn sessions_are_bounded_and_forgotten_ones_have_their_last_word() {
+        let mut handler = Handler::default();
+        let mut ends = 0;
+        for number in 0..SESSIONS_MAX + 10 {
+            let hook = json!({"session_id": format!("s{number}"), "hook_event_name": "Stop",
+                "last_assistant_message": "Done."});
+            let payload = hook.to_string();
+            let sightings = handler.handle_signal(&signal(Channel::Hook, payload.as_bytes()));
+            let end = |told: &&Sighting| told.event.fact.name() == "turn_completed";
+            ends += sightings.iter().filter(end).count();
+        }
+        assert_eq!(handler.sessions.len(), SESSIONS_MAX);
+        assert_eq!(ends, 10);
+    }
+
+    #[test]
+    fn a_process_that_goes_over_to_another_session_ends_the_first() {
+        let mut handler = Handler::default();
+        let file = |session: &str, at: u64| {
+            json!({"pid": 7, "sessionId": session, "status": "idle", "statusUpdatedAt": at})
+                .to_string()
+        };
+        handler.handle_signal(&signal(Channel::Registry, file("s1", 1_000).as_bytes()));
+        let sightings =
+            handler.handle_signal(&signal(Channel::Registry, file("s2", 2_000).as_bytes()));
+        let ended = |told: &&Sighting| told.event.fact.name() == "session_ended";
+        let ended: Vec<&str> = sightings.iter().filter(ended).map(|told| &*told.session).collect();
+        assert_eq!(ended, ["s1"]);
+    }
+
+    #[test]
+    fn a_doubled_signal_is_heard_once() {
+        let mut handler = Handler::default();
+        let hook = br#"{"session_id":"s1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
+        assert!(!handler.handle_signal(&signal(Channel::Hook, hook)).is_empty());
+        assert!(handler.handle_signal(&signal(Channel::Hook, hook)).is_empty());
+    }
+
+    #[test]
+    fn a_prompt_written_before_the_stream_has_a_name_is_told_when_it_has() {
+        let mut story = Story::new();
+        let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
+        story.control(0, Direction::ToAgent, &prompt);
+        assert!(story.is_empty());
+        story.stream(500, json!({"type": "system", "subtype": "init"})).shows("thinking");
+        assert_eq!(story.monitor().title(), Some("go"));
     }
 }

@@ -1,5 +1,41 @@
-//! What Claude Code says, and how to answer it.
+//! What Claude Code says, and how to answer it. Known: 2.1.325 (terminal, `-p`, stdio control).
+//!
+//! Sources, most telling first: the live registry `sessions/<pid>.json`, hooks, stdio control
+//! messages, transcripts (each subagent has its own file), telemetry logs, the end of a process.
+//! All name the session by the same id. Stdio messages that name none belong to their stream:
+//! where several streams share a handler, `Signal::file` tells them apart.
+//!
+//! Oddities this folder settles:
+//! - `PermissionRequest` names no call and also fires where nobody will be asked. It is joined to
+//!   its call, and is under review until the registry waits, a notification comes, or nothing
+//!   happens for a moment. Where a stream is seen, only `can_use_tool` asks a person.
+//! - `Stop` may be vetoed by somebody else's Stop hook, and a rejected dialog is told as a failed
+//!   tool just before the interrupt. Both are held back for a moment, so that nothing flashes.
+//! - Esc and a rejected dialog fire no hook; the transcript and the registry tell.
+//! - `Stop` with background tasks is no end; `SubagentStop` of no type is a compaction's.
+//! - A prompt typed while a tool runs is queued and starts no turn.
+//! - One session may be held by a terminal and by a `-p` at once; `SessionEnd` names no process.
 
+mod background;
+mod call;
+mod control;
+mod echo;
+mod excerpt;
+mod failure;
 mod handler;
+mod holders;
+mod hooks;
+mod notes;
+mod registry;
+pub mod reply;
+mod request;
+mod rfc3339;
+mod session;
+#[cfg(test)]
+mod story;
+mod stream;
+mod telemetry;
+mod transcript;
+mod wire;
 
 pub use self::handler::Handler;

@@ -1,0 +1,258 @@
+//! Tool calls of all agents of a session: open ones, and ended ones while late news may come.
+
+use std::sync::Arc;
+
+use qd_session::id::{AgentId, CallId};
+use qd_session::moment::Timestamp;
+use serde_json::Value;
+
+use super::excerpt::head;
+
+/// Most calls remembered in one session. A batch seldom has a dozen; ended ones go first.
+const CALLS_MAX: usize = 128;
+
+/// Longest input kept: it is shown in full, and a written file fits.
+const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// Longest word on what a call is about.
+const ABOUT_BYTES_MAX: usize = 200;
+
+/// Hook processes overtake each other: news of a call this soon after its end is old news.
+const LATE_NEWS_MS: u64 = 1_000;
+
+#[derive(Debug)]
+pub struct Call {
+    pub id: CallId,
+    pub agent: AgentId,
+    pub tool: Arc<str>,
+    input: Option<Arc<str>>,
+    started_at: Timestamp,
+    /// When it ended, or when what it waited for was answered: nobody is asked for it again.
+    settled_at: Option<Timestamp>,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Calls {
+    list: Vec<Call>,
+}
+
+/// Which call a request belongs to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Match {
+    Open(CallId),
+    /// It is over: the request was overtaken by its own result.
+    Settled,
+    Unknown,
+}
+
+impl Calls {
+    /// Notes a start. False if the call is known to have ended.
+    pub fn start(
+        &mut self,
+        at: Timestamp,
+        agent: &AgentId,
+        id: &str,
+        tool: &str,
+        input: Option<&Value>,
+    ) -> bool {
+        if let Some(known) = self.list.iter_mut().find(|call| call.id.as_str() == id) {
+            known.input = input.map(input_text).or(known.input.take());
+            return !known.ended;
+        }
+        self.push(Call {
+            id: id.into(),
+            agent: agent.clone(),
+            tool: tool.into(),
+            input: input.map(input_text),
+            started_at: at,
+            settled_at: None,
+            ended: false,
+        });
+        true
+    }
+
+    /// Notes an end. `None` if it had ended before, else whose call it was.
+    pub fn end(&mut self, now: Timestamp, agent: &AgentId, id: &str) -> Option<AgentId> {
+        if let Some(known) = self.list.iter_mut().find(|call| call.id.as_str() == id) {
+            known.settled_at = Some(now);
+            let news = !known.ended;
+            known.ended = true;
+            return news.then(|| known.agent.clone());
+        }
+        self.push(Call {
+            id: id.into(),
+            agent: agent.clone(),
+            tool: "".into(),
+            input: None,
+            started_at: now,
+            settled_at: Some(now),
+            ended: true,
+        });
+        Some(agent.clone())
+    }
+
+    /// What it waited for was answered; it may run for long yet.
+    pub fn answered(&mut self, now: Timestamp, id: &CallId) {
+        if let Some(known) = self.list.iter_mut().find(|call| call.id == *id) {
+            known.settled_at = Some(now);
+        }
+    }
+
+    /// The call a request without a call's name is about: same agent, tool and input. Where the
+    /// client has filled in the input since, the tool alone must do.
+    pub fn matching(
+        &self,
+        now: Timestamp,
+        agent: &AgentId,
+        tool: &str,
+        input: Option<&Value>,
+    ) -> Match {
+        let input = input.map(input_text);
+        let of_tool = || {
+            let same = |call: &&Call| call.agent == *agent && *call.tool == *tool;
+            self.list.iter().rev().filter(same)
+        };
+        let same_input = |call: &&Call| call.input == input;
+        let open = |call: &&Call| call.settled_at.is_none();
+        let just_settled = |call: &&Call| {
+            let recent = call.settled_at.is_some_and(|at| now.ms_since(at) <= LATE_NEWS_MS);
+            recent || (call.settled_at.is_some() && !call.ended)
+        };
+        if let Some(call) = of_tool().filter(same_input).find(open) {
+            return Match::Open(call.id.clone());
+        }
+        if of_tool().filter(same_input).any(|call| just_settled(&call)) {
+            return Match::Settled;
+        }
+        match of_tool().find(open) {
+            Some(call) => Match::Open(call.id.clone()),
+            None => Match::Unknown,
+        }
+    }
+
+    /// It has begun, and what it may wait for is not answered.
+    pub fn awaits(&self, id: &str) -> bool {
+        self.list.iter().any(|call| call.id.as_str() == id && call.settled_at.is_none())
+    }
+
+    pub fn any_open(&self, agent: &AgentId) -> bool {
+        self.list.iter().any(|call| call.agent == *agent && !call.ended)
+    }
+
+    /// The newest call that had begun by then and is not settled: what a dialog is about.
+    pub fn newest_open(&self, by: Timestamp) -> Option<&Call> {
+        self.list.iter().rev().find(|call| call.settled_at.is_none() && call.started_at <= by)
+    }
+
+    /// A turn of that agent began or ended: what was open is not any more.
+    pub fn close_all(&mut self, now: Timestamp, agent: &AgentId) {
+        for call in self.list.iter_mut().filter(|call| call.agent == *agent && !call.ended) {
+            call.settled_at = Some(now);
+            call.ended = true;
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    fn push(&mut self, call: Call) {
+        if self.list.len() == CALLS_MAX {
+            let oldest = self.list.iter().position(|call| call.ended).unwrap_or(0);
+            self.list.remove(oldest);
+        }
+        self.list.push(call);
+    }
+}
+
+impl Call {
+    pub fn input(&self) -> Option<Arc<str>> {
+        self.input.clone()
+    }
+}
+
+/// The input as JSON text.
+pub fn input_text(input: &Value) -> Arc<str> {
+    head(&input.to_string(), INPUT_BYTES_MAX)
+}
+
+/// What a call is about: the command, the path, the pattern.
+pub fn about(input: &Value) -> Option<Arc<str>> {
+    const TELLING: [&str; 10] = [
+        "command",
+        "file_path",
+        "notebook_path",
+        "path",
+        "pattern",
+        "url",
+        "query",
+        "skill",
+        "description",
+        "subject",
+    ];
+    TELLING
+        .iter()
+        .find_map(|key| input.get(key).and_then(Value::as_str))
+        .map(|text| head(text, ABOUT_BYTES_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(5_000);
+
+    fn calls() -> Calls {
+        let mut calls = Calls::default();
+        let main = AgentId::MAIN;
+        calls.start(NOW, &main, "one", "Bash", Some(&json!({"command": "a"})));
+        calls.start(NOW, &main, "two", "Bash", Some(&json!({"command": "b"})));
+        calls
+    }
+
+    fn check(calls: &Calls, input: &Value, expected: Match) {
+        assert_eq!(calls.matching(NOW, &AgentId::MAIN, "Bash", Some(input)), expected);
+    }
+
+    #[test]
+    fn a_request_belongs_to_the_call_with_its_input() {
+        check(&calls(), &json!({"command": "a"}), Match::Open("one".into()));
+        check(&calls(), &json!({"command": "b"}), Match::Open("two".into()));
+        check(&calls(), &json!({"command": "filled in"}), Match::Open("two".into()));
+    }
+
+    #[test]
+    fn a_request_overtaken_by_its_result_is_settled() {
+        let mut calls = calls();
+        calls.end(NOW, &AgentId::MAIN, "one");
+        check(&calls, &json!({"command": "a"}), Match::Settled);
+    }
+
+    #[test]
+    fn another_agents_call_is_not_meant() {
+        let other = AgentId::sub("a1");
+        assert_eq!(calls().matching(NOW, &other, "Bash", None), Match::Unknown);
+    }
+
+    #[test]
+    fn a_start_after_the_end_opens_nothing() {
+        let mut calls = Calls::default();
+        calls.end(NOW, &AgentId::MAIN, "one");
+        assert!(!calls.start(NOW, &AgentId::MAIN, "one", "Bash", None));
+        assert!(!calls.any_open(&AgentId::MAIN));
+    }
+
+    #[test]
+    fn calls_are_bounded_and_the_ended_go_first() {
+        let mut calls = Calls::default();
+        calls.start(NOW, &AgentId::MAIN, "open", "Bash", None);
+        for number in 0..2 * CALLS_MAX {
+            calls.end(NOW, &AgentId::MAIN, &number.to_string());
+        }
+        assert_eq!(calls.list.len(), CALLS_MAX);
+        assert!(calls.any_open(&AgentId::MAIN));
+    }
+}

@@ -1,0 +1,216 @@
+//! The registry: `sessions/<pid>.json`, the client's own word on what it does.
+//!
+//! It covers what fires no hook: Esc, dialogs of all kinds, background shells. Its status counts
+//! from `statusUpdatedAt`; the file is read again and again, so the same status is news once.
+
+use qd_session::id::{AgentId, ProcessKey};
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Fact, Place};
+use serde_json::Value;
+
+use super::excerpt::head;
+use super::holders::Kind as Holder;
+use super::notes::Notes;
+use super::request::Kind;
+use super::session::Session;
+use super::wire::Registry;
+
+/// Most processes of one session remembered; a session is seldom open twice.
+const PROCESSES_MAX: usize = 8;
+
+/// Hooks are stamped when they arrive, a little after the registry: what began this much later
+/// than a status may still be what the status is about.
+const HOOK_DELAY_MS: u64 = 1_000;
+
+/// The last status of each process.
+#[derive(Debug, Default)]
+pub struct Registered {
+    processes: Vec<Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    pid: u64,
+    changed_at: Timestamp,
+    waiting: bool,
+}
+
+impl Registered {
+    /// Since when one of them waits for a person.
+    pub fn waits_since(&self) -> Option<Timestamp> {
+        let waiting = self.processes.iter().filter(|process| process.waiting);
+        waiting.map(|process| process.changed_at).max()
+    }
+
+    /// True if that process had no such status, or an older one.
+    fn is_news(&mut self, pid: u64, changed_at: Timestamp, waiting: bool) -> bool {
+        if let Some(known) = self.processes.iter_mut().find(|process| process.pid == pid) {
+            let news = changed_at > known.changed_at;
+            if news {
+                (known.changed_at, known.waiting) = (changed_at, waiting);
+            }
+            return news;
+        }
+        if self.processes.len() == PROCESSES_MAX {
+            self.processes.remove(0);
+        }
+        self.processes.push(Process { pid, changed_at, waiting });
+        true
+    }
+}
+
+/// When the status became what it is.
+pub fn changed_at(file: &Registry) -> Option<Timestamp> {
+    file.status_updated_at.or(file.updated_at).map(Timestamp)
+}
+
+pub fn process_key(pid: u64, start: Option<&Value>) -> ProcessKey {
+    match start {
+        Some(Value::String(start)) => ProcessKey::new(format!("{pid}:{}", head(start, 64))),
+        Some(Value::Number(start)) => ProcessKey::new(format!("{pid}:{start}")),
+        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
+            ProcessKey::new(pid.to_string())
+        }
+    }
+}
+
+pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
+    if let Some(kind) = file.entrypoint.as_deref().and_then(Holder::of_entrypoint) {
+        session.holders.seen(kind);
+    }
+    about(session, notes, file);
+    let pid = file.pid.unwrap_or_default();
+    let status = file.status.as_deref().unwrap_or_default();
+    if !session.registered.is_news(pid, notes.at, status == "waiting") {
+        return;
+    }
+    if file.pid.is_some() {
+        notes.tell_main(Fact::ProcessSeen { process: process_key(pid, file.proc_start.as_ref()) });
+    }
+    if let Some(started_at) = file.started_at.map(Timestamp) {
+        // It may have been resumed after an end that named no process.
+        let started = Fact::SessionStarted { process: None };
+        notes.tell_at(started_at, &AgentId::MAIN, started);
+    }
+    match status {
+        "waiting" => waiting(session, notes, file.waiting_for.as_deref()),
+        "busy" => {
+            answered(session, notes);
+            // With the turn over, it is its subagents that are busy.
+            if !session.is_delegating() {
+                notes.tell_main(Fact::LlmStarted);
+            }
+        }
+        "shell" => {
+            answered(session, notes);
+            if session.background.count() == 0 {
+                session.background.launched("shell");
+            }
+            session.turn_ended(notes, None, false);
+        }
+        "idle" => idle(session, notes),
+        _ => {}
+    }
+}
+
+fn about(session: &mut Session, notes: &mut Notes, file: &Registry) {
+    let cwd = file.cwd.as_deref().map(|path| head(path, 4 << 10));
+    session.place_known(notes, Place { cwd, ..Place::default() });
+    // A derived name is the folder's with a number: no title.
+    if let (Some("user"), Some(name)) = (file.name_source.as_deref(), file.name.as_deref()) {
+        session.title_known(notes, name, true);
+    }
+}
+
+fn waiting(session: &mut Session, notes: &mut Notes, waiting_for: Option<&str>) {
+    let by = notes.at.plus_ms(HOOK_DELAY_MS);
+    let nothing_open = session.requests.is_empty() && session.calls.newest_open(by).is_none();
+    if nothing_open && session.moved_at > notes.at {
+        // Old news: whatever it waited for has gone on since.
+        return;
+    }
+    let kind = match waiting_for {
+        Some("input needed") => Kind::Question,
+        _ => Kind::Permission,
+    };
+    session.dialog_opened(notes, by, kind, None);
+}
+
+/// It does not wait, so what was asked before is answered.
+fn answered(session: &mut Session, notes: &mut Notes) {
+    for call in session.requests.resolve_until(notes, notes.at) {
+        session.calls.answered(notes.now, &call);
+    }
+}
+
+fn idle(session: &mut Session, notes: &mut Notes) {
+    answered(session, notes);
+    session.release(notes);
+    let background = session.background.registry_idle();
+    let end = Fact::TurnCompleted { last_message: None, background, cut_off: false };
+    notes.tell(&AgentId::MAIN, end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::Story;
+
+    #[test]
+    fn a_waiting_registry_calls_a_person_at_once() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .registry(650, 590, "waiting", "permission prompt")
+            .shows("needs_permission")
+            .registry(3_000, 2_900, "busy", "")
+            .shows("acting");
+    }
+
+    #[test]
+    fn the_same_file_read_again_is_no_news() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .registry(650, 590, "waiting", "permission prompt")
+            .shows("needs_permission")
+            .bash(3_000, "PostToolUse", "c1")
+            .registry(5_000, 590, "waiting", "permission prompt")
+            .shows("thinking");
+    }
+
+    #[test]
+    fn a_dialog_that_went_on_before_it_was_read_is_not_opened() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash(3_000, "PostToolUse", "c1")
+            .registry(5_000, 590, "waiting", "permission prompt")
+            .never_showed("needs_permission");
+    }
+
+    #[test]
+    fn a_dialog_of_any_kind_needs_you() {
+        Story::prompted().registry(900, 800, "waiting", "dialog open").shows("needs_permission");
+        Story::prompted().registry(900, 800, "waiting", "input needed").shows("awaiting_input");
+    }
+
+    #[test]
+    fn esc_fires_no_hook_and_the_registry_tells() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .registry(5_000, 4_900, "idle", "")
+            .shows("idle");
+    }
+
+    #[test]
+    fn a_stale_busy_does_not_reopen_a_turn() {
+        Story::prompted()
+            .stop(500, "Done.")
+            .registry(900, 110, "busy", "")
+            .wait_until(2_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_shell_in_the_background_is_work() {
+        Story::prompted().registry(900, 800, "shell", "").shows("delegating");
+    }
+}

@@ -1,0 +1,69 @@
+//! What is known of a session besides its state. Told again and again by every source, so each
+//! thing is passed on once.
+
+use std::sync::Arc;
+
+use qd_session::monitor::{Fact, Place, Usage};
+
+use super::super::excerpt::head;
+use super::super::notes::Notes;
+use super::Session;
+
+/// Longest title kept.
+const TITLE_BYTES_MAX: usize = 200;
+
+/// The last of each that was passed on.
+#[derive(Debug, Default)]
+pub(super) struct About {
+    place: Place,
+    mode: Option<Arc<str>>,
+    title: Option<Arc<str>>,
+    custom_title: Option<Arc<str>>,
+}
+
+impl Session {
+    pub fn place_known(&mut self, notes: &mut Notes, place: Place) {
+        let news = Place {
+            cwd: place.cwd.filter(|new| self.about.place.cwd.as_ref() != Some(new)),
+            branch: place.branch.filter(|new| self.about.place.branch.as_ref() != Some(new)),
+            transcript: place
+                .transcript
+                .filter(|new| self.about.place.transcript.as_ref() != Some(new)),
+        };
+        if news == Place::default() {
+            return;
+        }
+        let Place { cwd, branch, transcript } = news.clone();
+        self.about.place.cwd = cwd.or(self.about.place.cwd.take());
+        self.about.place.branch = branch.or(self.about.place.branch.take());
+        self.about.place.transcript = transcript.or(self.about.place.transcript.take());
+        notes.tell_main(Fact::PlaceKnown { place: news });
+    }
+
+    pub fn mode_known(&mut self, notes: &mut Notes, mode: Option<&str>) {
+        if let Some(mode) = mode.filter(|mode| self.about.mode.as_deref() != Some(mode)) {
+            self.about.mode = Some(head(mode, 64));
+            notes.tell_main(Fact::ModeChanged { mode: head(mode, 64) });
+        }
+    }
+
+    pub fn title_known(&mut self, notes: &mut Notes, title: &str, custom: bool) {
+        let title = head(title, TITLE_BYTES_MAX);
+        let known = if custom { &mut self.about.custom_title } else { &mut self.about.title };
+        if known.as_ref() != Some(&title) {
+            *known = Some(title.clone());
+            notes.tell_main(Fact::TitleKnown { title, custom });
+        }
+    }
+
+    pub fn usage_known(&self, notes: &mut Notes, model: Option<&str>, tokens: Option<u64>) {
+        if model.is_some() || tokens.is_some() {
+            let usage = Usage {
+                model: model.map(|model| head(model, 128)),
+                context_tokens: tokens,
+                context_window: None,
+            };
+            notes.tell_main(Fact::UsageReported { usage });
+        }
+    }
+}

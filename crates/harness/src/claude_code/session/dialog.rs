@@ -1,0 +1,113 @@
+//! A session's calls, and what they wait for: which request belongs to which call.
+
+use qd_session::id::{AgentId, CallId, RequestId, ToolName};
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Ask, Fact, Stage};
+use serde_json::Value;
+
+use super::super::call::about;
+use super::super::excerpt::head;
+use super::super::notes::Notes;
+use super::super::request::{Kind, ask};
+use super::Session;
+
+/// Longest text of a dialog that is shown.
+const TEXT_BYTES_MAX: usize = 2 << 10;
+
+impl Session {
+    pub fn call_started(
+        &mut self,
+        notes: &mut Notes,
+        agent: &AgentId,
+        id: &str,
+        tool: &str,
+        input: Option<&Value>,
+    ) {
+        if agent.is_main() {
+            self.release(notes);
+            self.compaction_ended(notes);
+            self.idle = false;
+        }
+        if !self.calls.start(notes.at, agent, id, tool, input) {
+            return;
+        }
+        let call = CallId::new(id);
+        let about = input.and_then(about);
+        notes.tell(agent, Fact::ToolStarted { call: call.clone(), tool: tool.into(), about });
+        if self.stream {
+            return;
+        }
+        self.requests.bind(notes, agent, tool, input, &call);
+        let kind = Kind::of_tool(tool);
+        if kind != Kind::Permission && self.calls.awaits(id) {
+            let ask = ask(Some(call), tool, input, None);
+            self.requests.ask(notes, agent, kind, RequestId::new(id), Stage::Waiting, ask);
+        }
+    }
+
+    pub fn call_ended(&mut self, notes: &mut Notes, agent: &AgentId, id: &str, ok: bool) {
+        self.requests.settle_call(id);
+        self.moved_at = self.moved_at.max(notes.at);
+        let Some(agent) = self.calls.end(notes.now, agent, id) else { return };
+        if agent.is_main() {
+            self.release(notes);
+        }
+        notes.tell(&agent, Fact::ToolCompleted { call: CallId::new(id), ok });
+    }
+
+    /// A person refused the call. Mostly the turn is over with that; the next line says so.
+    pub fn call_rejected(&mut self, notes: &mut Notes, agent: &AgentId, id: &str) {
+        self.requests.settle_call(id);
+        let Some(agent) = self.calls.end(notes.now, agent, id) else { return };
+        let end = Fact::ToolCompleted { call: CallId::new(id), ok: false };
+        self.hold(notes, notes.sighting(&agent, end));
+        self.hold(notes, notes.sighting(&agent, Fact::LlmStarted));
+    }
+
+    /// What a call waited for was answered, and not by a result yet. A refusal may end the turn.
+    pub fn call_answered(&mut self, notes: &mut Notes, id: &str, allowed: bool) {
+        self.calls.answered(notes.now, &CallId::new(id));
+        let Some(request) = self.requests.of_call(id) else { return };
+        if allowed {
+            self.requests.resolve(notes, request.as_str());
+        } else if let Some(resolution) = self.requests.resolution(notes, request.as_str()) {
+            self.hold(notes, resolution);
+        }
+    }
+
+    /// The stream's own request takes the place of what was guessed for its call.
+    pub fn request_replaced(&mut self, notes: &mut Notes, call: Option<&str>, by: &str) {
+        let known = call.and_then(|call| self.requests.of_call(call));
+        if let Some(known) = known.filter(|known| known.as_str() != by) {
+            self.requests.resolve(notes, known.as_str());
+        }
+        self.requests.resolve_unbound(notes, &AgentId::MAIN);
+    }
+
+    /// A person is asked, but what for is only known as far as `text` and an open call tell.
+    pub fn dialog_opened(
+        &mut self,
+        notes: &mut Notes,
+        by: Timestamp,
+        kind: Kind,
+        text: Option<&str>,
+    ) {
+        if !self.requests.is_empty() {
+            return self.requests.wait(notes);
+        }
+        let Some(call) = self.calls.newest_open(by) else {
+            let request = RequestId::new("dialog");
+            let ask = Ask { text: text.map(|text| head(text, TEXT_BYTES_MAX)), ..Ask::default() };
+            return self.requests.ask(notes, &AgentId::MAIN, kind, request, Stage::Waiting, ask);
+        };
+        let (agent, kind) = (call.agent.clone(), Kind::of_tool(&call.tool));
+        let ask = Ask {
+            call: Some(call.id.clone()),
+            tool: Some(ToolName::new(call.tool.clone())),
+            text: text.map(|text| head(text, TEXT_BYTES_MAX)),
+            input: call.input(),
+        };
+        let request = RequestId::new(call.id.as_str());
+        self.requests.ask(notes, &agent, kind, request, Stage::Waiting, ask);
+    }
+}

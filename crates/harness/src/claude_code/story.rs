@@ -1,0 +1,168 @@
+//! A story for tests: signals at times we choose, through the real monitor and resolver.
+
+use qd_session::moment::Timestamp;
+use qd_session::monitor::Monitor;
+use serde_json::{Value, json};
+
+use crate::Harness;
+use crate::replay::{Replay, Scene};
+use crate::signal::{Channel, Direction, Signal};
+
+/// Where stories begin: past the epoch, so that stamps read like stamps.
+pub const START: u64 = 1_794_768_000_000;
+
+pub struct Story {
+    replay: Replay,
+    shown: Vec<(u64, String)>,
+}
+
+impl Story {
+    pub fn new() -> Self {
+        Self { replay: Replay::new(Harness::ClaudeCode), shown: Vec::new() }
+    }
+
+    /// A session that was opened in a terminal, and prompted.
+    pub fn prompted() -> Self {
+        let mut story = Self::new();
+        story
+            .hook(0, json!({"hook_event_name": "SessionStart", "source": "startup", "model": "m"}));
+        story.prompt(100, "p1", "go");
+        story
+    }
+
+    pub fn hook(&mut self, at: u64, mut payload: Value) -> &mut Self {
+        payload["session_id"] = "s1".into();
+        self.signal(at, Channel::Hook, Direction::FromAgent, None, payload.to_string().as_bytes())
+    }
+
+    pub fn prompt(&mut self, at: u64, id: &str, text: &str) -> &mut Self {
+        let hook = json!({"hook_event_name": "UserPromptSubmit", "prompt_id": id, "prompt": text});
+        self.hook(at, hook)
+    }
+
+    /// `PreToolUse` or `PostToolUse` of a shell command.
+    pub fn bash(&mut self, at: u64, event: &str, call: &str) -> &mut Self {
+        self.hook(
+            at,
+            json!({"hook_event_name": event, "tool_name": "Bash", "tool_use_id": call,
+            "tool_input": {"command": call}}),
+        )
+    }
+
+    pub fn bash_permission(&mut self, at: u64, call: &str) -> &mut Self {
+        self.hook(
+            at,
+            json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+            "tool_input": {"command": call}}),
+        )
+    }
+
+    pub fn stop(&mut self, at: u64, text: &str) -> &mut Self {
+        self.hook(
+            at,
+            json!({"hook_event_name": "Stop", "last_assistant_message": text,
+            "background_tasks": [], "session_crons": []}),
+        )
+    }
+
+    /// A transcript line, written at `at`.
+    pub fn line(&mut self, at: u64, mut payload: Value) -> &mut Self {
+        payload["sessionId"] = "s1".into();
+        let seconds = at / 1_000;
+        let (minute, second, ms) = (seconds / 60, seconds % 60, at % 1_000);
+        payload["timestamp"] =
+            format!("2026-11-15T18:{:02}:{second:02}.{ms:03}Z", 40 + minute).into();
+        let text = payload.to_string();
+        self.signal(at, Channel::Transcript, Direction::FromAgent, None, text.as_bytes())
+    }
+
+    pub fn said(&mut self, at: u64, stop_reason: &str, text: &str) -> &mut Self {
+        self.line(
+            at,
+            json!({"type": "assistant", "message": {"id": format!("m{at}"), "model": "m",
+            "content": [{"type": "text", "text": text}], "stop_reason": stop_reason}}),
+        )
+    }
+
+    pub fn registry(&mut self, at: u64, changed_at: u64, status: &str, waiting: &str) -> &mut Self {
+        let mut file = json!({"pid": 7, "sessionId": "s1", "procStart": "99", "entrypoint": "cli",
+            "startedAt": START, "status": status, "statusUpdatedAt": START + changed_at});
+        if !waiting.is_empty() {
+            file["waitingFor"] = waiting.into();
+        }
+        let text = file.to_string();
+        self.signal(at, Channel::Registry, Direction::FromAgent, None, text.as_bytes())
+    }
+
+    pub fn stream(&mut self, at: u64, mut payload: Value) -> &mut Self {
+        payload["session_id"] = "s1".into();
+        let text = payload.to_string();
+        self.signal(at, Channel::Stream, Direction::FromAgent, None, text.as_bytes())
+    }
+
+    /// A message that names no session, either way.
+    pub fn control(&mut self, at: u64, direction: Direction, payload: &Value) -> &mut Self {
+        self.signal(at, Channel::Stream, direction, None, payload.to_string().as_bytes())
+    }
+
+    pub fn exited(&mut self, at: u64) -> &mut Self {
+        let text = json!({"sessionId": "s1", "exited": true}).to_string();
+        self.signal(at, Channel::Process, Direction::FromAgent, None, text.as_bytes())
+    }
+
+    pub fn signal(
+        &mut self,
+        at: u64,
+        channel: Channel,
+        direction: Direction,
+        file: Option<&str>,
+        payload: &[u8],
+    ) -> &mut Self {
+        let at = Timestamp(START + at);
+        let scenes = self.replay.play(&Signal { at, seq: 0, channel, direction, file, payload });
+        self.note(scenes);
+        self
+    }
+
+    pub fn wait_until(&mut self, at: u64) -> &mut Self {
+        let scenes = self.replay.run_until(Timestamp(START + at));
+        self.note(scenes);
+        self
+    }
+
+    fn note(&mut self, scenes: Vec<Scene>) {
+        for scene in scenes {
+            if let Scene::Changed { at, session, state } = scene {
+                assert_eq!(&*session, "s1", "no other session appears");
+                self.shown.push((at.0 - START, state.state.as_str().to_owned()));
+            }
+        }
+    }
+
+    /// What the operator sees now.
+    #[track_caller]
+    pub fn shows(&mut self, state: &str) -> &mut Self {
+        assert_eq!(
+            self.shown.last().map(|(_, shown)| shown.as_str()),
+            Some(state),
+            "{:?}",
+            self.shown
+        );
+        self
+    }
+
+    /// What the operator never saw.
+    #[track_caller]
+    pub fn never_showed(&mut self, state: &str) -> &mut Self {
+        assert!(self.shown.iter().all(|(_, shown)| shown != state), "{:?}", self.shown);
+        self
+    }
+
+    pub fn monitor(&self) -> &Monitor {
+        self.replay.sessions().next().map(|(_, monitor)| monitor).expect("there is a session")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.replay.sessions().next().is_none()
+    }
+}
