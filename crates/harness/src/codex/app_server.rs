@@ -1,0 +1,365 @@
+//! The app-server: the shared daemon's socket, or a server of our own.
+//!
+//! Its `thread/status/changed` is the best truth there is, and comes for every thread of the
+//! server; turns and items only for threads somebody subscribed to. Subagents are never announced.
+
+use std::sync::Arc;
+
+use qd_session::id::{CallId, ToolName};
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Ask, Fact, Place, Stage, Usage};
+use serde_json::Value;
+
+use super::failure::{failure, resets_at};
+use super::handler::Handler;
+use super::hooks::{QUESTION_TOOL, questions_text};
+use super::mark::Mark;
+use super::request::{Kind, Request};
+use super::roster::Role;
+use super::thread::{End, Thread};
+use super::{text, wire};
+use crate::signal::{Direction, Signal};
+
+/// A thread becomes idle a moment before its turn is said to be over, and how.
+const IDLE_GRACE_MS: u64 = 150;
+
+/// A message is written when it is emitted; one that claims to be older than this is not believed.
+const EMITTED_MAX_MS: u64 = 10_000;
+
+impl Handler {
+    pub(super) fn handle_message(&mut self, signal: &Signal<'_>) {
+        let Some(message) = self.parsed::<wire::Message>(signal) else { return };
+        let emitted = message.emitted_at_ms.map(Timestamp);
+        let recent = emitted.filter(|at| signal.at.ms_since(*at) <= EMITTED_MAX_MS);
+        let mark = Mark::told(signal, recent);
+        if signal.direction == Direction::ToAgent {
+            // What somebody asks for happens when the server says so.
+            return;
+        }
+        let Some(method) = message.method.as_deref() else {
+            return self.handle_result(signal.at, mark, message.result.as_deref());
+        };
+        let params = message.params.as_ref().map_or("{}", |params| params.get());
+        let Ok(told) = serde_json::from_str::<wire::Params>(params) else {
+            return self.not_understood(signal, None);
+        };
+        if let Some(resets_at) = told.rate_limits.as_ref().and_then(resets_at) {
+            self.limit_resets_at = Some(resets_at);
+        }
+        if let Some(thread) = &told.thread {
+            return self.thread_told(signal.at, mark, thread);
+        }
+        let Some(id) = told.thread_id.clone() else { return };
+        if let Some(turn) = &told.turn {
+            self.meet_by_turn(signal.at, &id, turn);
+        }
+        if self.is_stranger(signal, &id) {
+            return;
+        }
+        if let Some(item) = told.item.as_ref().filter(|item| item.kind() == "subAgentActivity") {
+            return self.subagent_acts(signal.at, mark, &id, item);
+        }
+        let resets_at = self.limit_resets_at;
+        let understood = match self.roster.thread(signal.at, &id) {
+            Some(thread) => {
+                let request = message.id.map(|rpc| (rpc, params));
+                let understood = thread.take_message(mark, method, &told, request, resets_at);
+                thread.turn.heard.app_server = true;
+                understood
+            }
+            None => true,
+        };
+        if !understood {
+            self.not_understood(signal, Some(&id));
+        }
+    }
+
+    /// A turn below another thread's turn is a subagent's; one of its own makes a session.
+    fn meet_by_turn(&mut self, now: Timestamp, id: &str, turn: &wire::Turn) {
+        if self.roster.knows(id) {
+            return;
+        }
+        match (turn.id.as_deref(), turn.root_turn_id.as_deref()) {
+            (Some(own), Some(root)) if own == root => self.introduce(now, id, Role::Session),
+            (Some(_), Some(root)) => self.meet_by_root(now, id, root),
+            (_, None) | (None, _) => {}
+        }
+    }
+
+    /// Answers to whoever is connected: they describe threads.
+    fn handle_result(
+        &mut self,
+        now: Timestamp,
+        mark: Mark,
+        result: Option<&serde_json::value::RawValue>,
+    ) {
+        let Some(result) = result else { return };
+        let Ok(value) = serde_json::from_str::<Value>(result.get()) else { return };
+        let listed = value.get("data").and_then(Value::as_array).into_iter().flatten();
+        for described in value.get("thread").into_iter().chain(listed) {
+            if let Ok(thread) = serde_json::from_value::<wire::Thread>(described.clone()) {
+                self.thread_told(now, mark, &thread);
+            }
+        }
+    }
+
+    fn thread_told(&mut self, now: Timestamp, mark: Mark, told: &wire::Thread) {
+        let (Some(id), Some(status)) = (told.id.as_deref(), told.status.as_ref()) else { return };
+        // History, not a session: nobody has it loaded.
+        if status.r#type.as_deref() == Some("notLoaded") {
+            return;
+        }
+        self.introduce(now, id, told.role());
+        let Some(thread) = self.roster.thread(now, id) else { return };
+        thread.turn.heard.app_server = true;
+        let place = Place {
+            cwd: told.cwd.as_deref().map(Arc::from),
+            branch: told.git_info.as_ref().and_then(|git| git.branch.as_deref()).map(Arc::from),
+            transcript: told.path.as_deref().map(Arc::from),
+        };
+        thread.lives_in(mark, place);
+        if let Some(name) = told.name.as_deref() {
+            thread.tell(mark, Fact::TitleKnown { title: text::about(name), custom: false });
+        }
+        thread.status_told(mark, status);
+    }
+}
+
+impl Thread {
+    /// False if the message is none we know.
+    fn take_message(
+        &mut self,
+        mark: Mark,
+        method: &str,
+        told: &wire::Params,
+        request: Option<(Value, &str)>,
+        resets_at: Option<Timestamp>,
+    ) -> bool {
+        if let Some((rpc, params)) = request {
+            return self.take_request(mark, method, told, rpc, params);
+        }
+        let turn = told.turn_id.as_deref();
+        match method {
+            "thread/status/changed" => {
+                let status = told.status.clone().unwrap_or_default();
+                let Ok(status) = serde_json::from_value(status) else { return false };
+                self.status_told(mark, &status);
+            }
+            "turn/started" => {
+                let id = told.turn.as_ref().and_then(|turn| turn.id.as_deref());
+                self.begin_turn(mark, id);
+            }
+            "turn/completed" => self.turn_completed(mark, told, resets_at),
+            "item/started" => self.item_started(mark, turn, told.item.as_ref()),
+            "item/completed" => self.item_completed(mark, turn, told.item.as_ref()),
+            "error" if told.will_retry == Some(true) => {
+                if self.at_work(mark, turn) {
+                    let message = told.error.as_ref().and_then(|error| error.message.as_deref());
+                    self.tell(mark, Fact::LlmRetrying { message: message.map(text::about) });
+                }
+            }
+            "error" => {
+                self.turn.failed = true;
+                self.end(mark, turn, End::Failed(failure(told.error.as_ref(), resets_at)));
+            }
+            "serverRequest/resolved" => {
+                if let Some(rpc) = &told.request_id {
+                    self.resolve_rpc(mark, rpc);
+                }
+            }
+            "thread/tokenUsage/updated" => {
+                let info = told.token_usage.as_ref();
+                let tokens = info.and_then(|info| info.last_token_usage.as_ref());
+                let usage = Usage {
+                    model: None,
+                    context_tokens: tokens.and_then(|tokens| tokens.total_tokens),
+                    context_window: info.and_then(|info| info.model_context_window),
+                };
+                self.uses(mark, usage);
+            }
+            "thread/goal/updated" => {
+                let status = told.goal.as_ref().and_then(|goal| goal.status.as_deref());
+                self.settings.goal_active = status == Some("active");
+            }
+            "thread/goal/cleared" => self.settings.goal_active = false,
+            "thread/settings/updated" => {
+                if let Some(settings) = &told.thread_settings {
+                    self.apply_settings(mark, settings);
+                }
+            }
+            "thread/name/updated" => {
+                if let Some(name) = told.thread_name.as_deref() {
+                    self.tell(mark, Fact::TitleKnown { title: text::about(name), custom: false });
+                }
+            }
+            "thread/compacted" => self.tell(mark, Fact::CompactionEnded),
+            "thread/closed" | "thread/archived" | "thread/deleted" => {
+                self.tell(mark, Fact::SessionEnded { process: None, exit_code: None });
+            }
+            "hook/completed" => self.hook_ran(mark, turn, told.run.as_ref()),
+            _ => return is_of_no_account(method),
+        }
+        true
+    }
+
+    fn status_told(&mut self, mark: Mark, status: &wire::Status) {
+        match status.r#type.as_deref() {
+            Some("active") => {
+                let flags = status.active_flags.as_deref().unwrap_or_default();
+                let has = |name: &str| flags.iter().any(|flag| flag == name);
+                self.waits(mark, has("waitingOnApproval"), has("waitingOnUserInput"));
+            }
+            Some("idle") if self.turn.open => self.end_after(mark, IDLE_GRACE_MS, None, true),
+            Some("idle") if !self.is_introduced() => self.exists(mark),
+            Some("systemError") if !self.turn.failed => {
+                self.end(mark, None, End::Failed(failure(None, None)));
+            }
+            Some("notLoaded") => {
+                self.tell(mark, Fact::SessionEnded { process: None, exit_code: None });
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn turn_completed(&mut self, mark: Mark, told: &wire::Params, resets_at: Option<Timestamp>) {
+        let Some(turn) = &told.turn else { return };
+        let items = turn.items.as_deref().unwrap_or_default();
+        let said = items.iter().rev().filter(|item| item.kind() == "agentMessage");
+        let end = match turn.status.as_deref() {
+            Some("failed") => End::Failed(failure(turn.error.as_ref(), resets_at)),
+            Some("interrupted") => End::Interrupted,
+            Some(_) | None => {
+                let asked = |item: &&wire::Item| item.delivery.as_deref() != Some("async");
+                let last_message = said.clone().find(asked).and_then(wire::Item::said);
+                End::Completed { last_message }
+            }
+        };
+        self.end(mark, turn.id.as_deref(), end);
+    }
+
+    fn item_started(&mut self, mark: Mark, turn: Option<&str>, item: Option<&wire::Item>) {
+        let Some(item) = item else { return };
+        match item.kind().as_str() {
+            "userMessage" => self.prompted(mark, turn, item.said().as_deref()),
+            "agentMessage" | "reasoning" | "plan" | "hookPrompt" => self.llm(mark, turn),
+            "contextCompaction" => {
+                if self.at_work(mark, turn) {
+                    self.tell(mark, Fact::CompactionStarted);
+                }
+            }
+            "enteredReviewMode" | "exitedReviewMode" => {}
+            kind => {
+                let Some(id) = item.id.as_deref() else { return };
+                let tool = item.tool.as_deref().unwrap_or(kind);
+                self.start_tool(mark, turn, Self::call(id, tool, item.command_line()));
+            }
+        }
+    }
+
+    fn item_completed(&mut self, mark: Mark, turn: Option<&str>, item: Option<&wire::Item>) {
+        let Some(item) = item else { return };
+        match item.kind().as_str() {
+            "agentMessage" => {
+                self.llm(mark, turn);
+                self.said(turn, item);
+            }
+            "plan" => {
+                self.llm(mark, turn);
+                self.turn.plan = item.text.as_deref().map(text::input);
+            }
+            "userMessage" | "reasoning" | "hookPrompt" => self.llm(mark, turn),
+            "contextCompaction" => self.tell(mark, Fact::CompactionEnded),
+            "enteredReviewMode" | "exitedReviewMode" => {}
+            _ => {
+                let Some(id) = item.id.as_deref().map(CallId::new) else { return };
+                self.end_tool(mark, turn, &id, item.is_ok());
+            }
+        }
+    }
+
+    /// A `Stop` hook that sends the agent on says so here, and nowhere sooner.
+    fn hook_ran(&mut self, mark: Mark, turn: Option<&str>, run: Option<&wire::HookRun>) {
+        let stop = run.is_some_and(|run| {
+            run.event_name.as_deref() == Some("stop") && run.status.as_deref() == Some("blocked")
+        });
+        if stop {
+            self.llm(mark, turn);
+        }
+    }
+
+    /// The server asks its clients: one of them must answer.
+    fn take_request(
+        &mut self,
+        mark: Mark,
+        method: &str,
+        told: &wire::Params,
+        rpc: Value,
+        params: &str,
+    ) -> bool {
+        let item = told.item_id.as_deref();
+        let (kind, tool) = match method {
+            "item/commandExecution/requestApproval" | "execCommandApproval" => {
+                (Kind::Approval, "exec_command")
+            }
+            "item/fileChange/requestApproval" | "applyPatchApproval" => {
+                (Kind::Approval, "apply_patch")
+            }
+            "item/permissions/requestApproval" => (Kind::Approval, "request_permissions"),
+            "item/tool/requestUserInput" if told.is_blocking == Some(false) => return true,
+            "item/tool/requestUserInput" => (Kind::Question, QUESTION_TOOL),
+            "mcpServer/elicitation/request" => (Kind::Question, "elicitation"),
+            // Our own connection is asked to do something; no person is.
+            "item/tool/call" | "account/chatgptAuthTokens/refresh" => return true,
+            _ => return false,
+        };
+        let command = told.command.as_ref().and_then(wire::command_line);
+        let questions = told.questions.as_ref().and_then(questions_text);
+        let reason = told.reason.as_deref().or(told.message.as_deref()).map(text::input);
+        // One command may ask more than once, for each program it starts.
+        let name = told.approval_id.as_deref().or(item);
+        let name = name.map_or_else(|| format!("rpc:{rpc}"), str::to_owned);
+        let request = Request {
+            id: self.request_id(&name),
+            kind,
+            stage: Stage::Waiting,
+            mark,
+            due: None,
+            ask: Ask {
+                call: item.map(CallId::new),
+                tool: Some(ToolName::new(tool)),
+                text: questions.or(reason).or_else(|| command.as_deref().map(text::input)),
+                input: Some(text::input(params)),
+            },
+            command,
+            hint: false,
+            made_up: false,
+            rpc: Some(rpc),
+        };
+        self.ask(told.turn_id.as_deref(), request);
+        true
+    }
+}
+
+/// Messages that say nothing about what the agent does.
+fn is_of_no_account(method: &str) -> bool {
+    const FAMILIES: [&str; 9] = [
+        "item/",
+        "hook/",
+        "turn/",
+        "thread/",
+        "account/",
+        "mcpServer/",
+        "model/",
+        "rawResponseItem/",
+        "skills/",
+    ];
+    const OTHERS: [&str; 6] = [
+        "guardianWarning",
+        "deprecationNotice",
+        "configWarning",
+        "warning",
+        "remoteControl/status/changed",
+        "windows/worldWritableWarning",
+    ];
+    FAMILIES.iter().any(|family| method.starts_with(family)) || OTHERS.contains(&method)
+}

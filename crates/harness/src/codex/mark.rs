@@ -1,0 +1,30 @@
+//! When a signal's facts happened, and who said so.
+
+use qd_session::moment::{Source, Timestamp};
+
+use crate::signal::Signal;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    pub at: Timestamp,
+    pub seq: u32,
+    pub source: Source,
+}
+
+impl Mark {
+    /// A fact of the moment the signal came.
+    pub fn arrival(signal: &Signal<'_>) -> Self {
+        Self { at: signal.at, seq: signal.seq, source: signal.channel.source() }
+    }
+
+    /// The same with the sender's own time, unless that lies in the future.
+    pub fn told(signal: &Signal<'_>, at: Option<Timestamp>) -> Self {
+        let arrival = Self::arrival(signal);
+        Self { at: at.filter(|at| *at <= signal.at).unwrap_or(signal.at), ..arrival }
+    }
+
+    /// What follows from it in the same moment.
+    pub fn then(self) -> Self {
+        Self { seq: self.seq.saturating_add(1), ..self }
+    }
+}

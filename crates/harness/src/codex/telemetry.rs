@@ -1,0 +1,171 @@
+//! OpenTelemetry logs: late, in batches, and silent about everything that matters most.
+//!
+//! No record is written while a person is asked, at the end of a turn, at an interrupt or at the
+//! last failure. So telemetry shows work, settles approvals, and ends a turn only where nobody
+//! else is heard, after a long silence.
+
+use std::sync::Arc;
+
+use qd_session::id::CallId;
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Fact, Usage};
+
+use super::handler::Handler;
+use super::mark::Mark;
+use super::roster::{Role, is_hidden_prompt};
+use super::thread::Thread;
+use super::{instant, text, wire};
+use crate::signal::Signal;
+
+/// Silence after a finished response, with no tool open, that ends a turn nobody else is heard
+/// of. Records are up to 1.1 s late, and a slow hook may hold a tool's decision for 1.8 s.
+const SILENT_END_MS: u64 = 10_000;
+
+impl Handler {
+    pub(super) fn handle_telemetry(&mut self, signal: &Signal<'_>) {
+        let Some(body) = self.parsed::<wire::OtlpBody>(signal) else { return };
+        let mut records: Vec<(Option<Timestamp>, &wire::LogRecord)> = body
+            .resource_logs
+            .iter()
+            .flat_map(|resource| &resource.scope_logs)
+            .flat_map(|scope| &scope.log_records)
+            .map(|record| (record.text("event.timestamp").and_then(|t| instant::parse(&t)), record))
+            .collect();
+        // Those without a time say who spawned whom: they come first.
+        records.sort_by_key(|(at, _)| *at);
+        for (at, record) in records {
+            self.handle_record(signal, Mark::told(signal, at), record);
+        }
+    }
+
+    fn handle_record(&mut self, signal: &Signal<'_>, mark: Mark, record: &wire::LogRecord) {
+        let name = record.text("event.name").unwrap_or_default();
+        if name == "codex.agent_communication" {
+            return self.communicated(signal, record);
+        }
+        let Some(id) = record.text("conversation.id") else { return };
+        if !self.roster.knows(&id) {
+            self.meet_by_record(signal.at, &id, &name, record);
+        }
+        let Some(thread) = self.roster.thread(signal.at, &id) else { return };
+        thread.take_record(mark, &name, record);
+    }
+
+    fn communicated(&mut self, signal: &Signal<'_>, record: &wire::LogRecord) {
+        if record.text("kind").as_deref() != Some("spawn") {
+            return;
+        }
+        let (Some(parent), Some(child)) =
+            (record.text("sender_thread_id"), record.text("receiver_thread_id"))
+        else {
+            return;
+        };
+        let session =
+            self.roster.thread(signal.at, &parent).map_or(Arc::from(parent), |p| p.session.clone());
+        self.introduce(signal.at, &child, Role::Subagent { session });
+    }
+
+    /// Title, guardian and subagent threads write the same records as a session. What tells them
+    /// apart is what they are asked, and that they start while another thread works.
+    fn meet_by_record(&mut self, now: Timestamp, id: &str, name: &str, record: &wire::LogRecord) {
+        match name {
+            "codex.conversation_starts" => {
+                let confined = record.text("sandbox_policy").as_deref() == Some("read-only");
+                if !confined && !self.roster.anybody_works(id) {
+                    self.introduce(now, id, Role::Session);
+                }
+            }
+            "codex.user_prompt" => {
+                let prompt = record.text("prompt").unwrap_or_default();
+                if is_hidden_prompt(&prompt) {
+                    self.introduce(now, id, Role::Hidden);
+                } else if prompt != "[REDACTED]" {
+                    self.introduce(now, id, Role::Session);
+                }
+            }
+            "codex.tool_result" if record.text("agent_name").as_deref() == Some("/root") => {
+                self.introduce(now, id, Role::Session);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Thread {
+    fn take_record(&mut self, mark: Mark, name: &str, record: &wire::LogRecord) {
+        let call = record.text("call_id");
+        match name {
+            "codex.conversation_starts" => self.exists(mark),
+            "codex.user_prompt" => {
+                let prompt = record.text("prompt").filter(|prompt| prompt != "[REDACTED]");
+                self.prompted(mark, None, prompt.as_deref());
+            }
+            "codex.api_request" => self.api_requested(mark, record),
+            // A socket is warmed up before anybody has asked for anything.
+            "codex.websocket_request" if self.turn.open => self.llm(mark, None),
+            "codex.sse_event" => self.streamed(mark, record),
+            "codex.tool_decision" => {
+                let Some(call) = call else { return };
+                self.resolve_call(mark, &CallId::new(call.as_str()));
+                if record.text("decision").is_some_and(|said| said.starts_with("approved")) {
+                    let tool = record.text("tool_name").unwrap_or_default();
+                    self.start_tool(mark, None, Self::call(&call, &tool, None));
+                }
+            }
+            "codex.tool_result" => {
+                let Some(call) = call else { return };
+                self.end_tool(mark, None, &CallId::new(call), true);
+            }
+            _ => {}
+        }
+        self.push_silent_end(mark);
+    }
+
+    fn api_requested(&mut self, mark: Mark, record: &wire::LogRecord) {
+        let endpoint = record.text("endpoint").unwrap_or_default();
+        if !endpoint.starts_with("/responses") {
+            return;
+        }
+        match record.text("error.message") {
+            Some(message) => {
+                if self.at_work(mark, None) {
+                    let message = Some(text::about(&message));
+                    self.tell(mark, Fact::LlmRetrying { message });
+                }
+            }
+            None => self.llm(mark, None),
+        }
+    }
+
+    fn streamed(&mut self, mark: Mark, record: &wire::LogRecord) {
+        match record.text("event.kind").as_deref() {
+            Some("response.created") => self.llm(mark, None),
+            Some("response.completed") if record.text("input_token_count").is_some() => {
+                let count = |key: &str| record.text(key)?.parse::<u64>().ok();
+                if !self.turn.heard.anybody()
+                    && let Some(tokens) = count("tool_token_count").filter(|tokens| *tokens > 0)
+                {
+                    let usage = Usage {
+                        model: record.text("model").as_deref().map(text::about),
+                        context_tokens: Some(tokens),
+                        context_window: None,
+                    };
+                    self.uses(mark, usage);
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Where nobody else is heard, each record puts the silent end off.
+    fn push_silent_end(&mut self, mark: Mark) {
+        if self.turn.heard.anybody() || !self.turn.open {
+            return;
+        }
+        if self.calls.any_open() {
+            self.ending = None;
+        } else {
+            self.end_after(mark, SILENT_END_MS, None, false);
+        }
+    }
+}

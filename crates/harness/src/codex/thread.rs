@@ -1,0 +1,359 @@
+//! One thread of Codex: its turn, and what of it must be remembered to tell the truth.
+//!
+//! A thread is a session of its own or a subagent of one. All sources tell about the same turn in
+//! their own time and order, so the turn's id decides what still counts: what is over stays over,
+//! whatever comes late.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use qd_session::id::{AgentId, CallId, RequestId, ToolName};
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{AgentEvent, Ask, Fact, Failure};
+
+use super::call::{Call, Calls};
+use super::mark::Mark;
+use super::request::{REFUSED_AFTER_MS, Requests};
+use super::settings::Settings;
+use super::text;
+use super::turn::{Ending, Flag, Turn};
+
+/// Ended turns that are remembered by id: late news comes from the last few.
+const OVER_TURNS_MAX: usize = 8;
+
+/// A turn that one source began without an id, and another names so soon after, is the same.
+const SAME_TURN_MS: u64 = 1_000;
+
+/// After the end of a turn with an active goal Codex starts the next one by itself.
+const GOAL_GRACE_MS: u64 = 400;
+
+#[derive(Debug)]
+pub struct Thread {
+    pub id: Arc<str>,
+    pub session: Arc<str>,
+    pub agent: AgentId,
+    pub turn: Turn,
+    pub settings: Settings,
+    pub calls: Calls,
+    pub requests: Requests,
+    pub ending: Option<Ending>,
+    pub approval_flag: Option<Flag>,
+    pub input_flag: Option<Flag>,
+    over: VecDeque<Arc<str>>,
+    closed_at: Timestamp,
+    introduced: bool,
+    told: Vec<AgentEvent>,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub enum End {
+    Completed { last_message: Option<String> },
+    Failed(Failure),
+    Interrupted,
+}
+
+impl Thread {
+    pub fn new(id: Arc<str>) -> Self {
+        Self {
+            session: id.clone(),
+            id,
+            agent: AgentId::MAIN,
+            turn: Turn::default(),
+            settings: Settings::default(),
+            calls: Calls::default(),
+            requests: Requests::default(),
+            ending: None,
+            approval_flag: None,
+            input_flag: None,
+            over: VecDeque::new(),
+            closed_at: Timestamp::ZERO,
+            introduced: false,
+            told: Vec::new(),
+        }
+    }
+
+    pub fn tell(&mut self, mark: Mark, fact: Fact) {
+        let Mark { at, seq, source } = mark;
+        self.told.push(AgentEvent { at, seq, source, agent: self.agent.clone(), fact });
+    }
+
+    pub fn take_told(&mut self) -> Vec<AgentEvent> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// The session exists. Only sessions of their own say so.
+    pub fn exists(&mut self, mark: Mark) {
+        if self.agent.is_main() {
+            self.introduced = true;
+            self.tell(mark, Fact::SessionStarted { process: None });
+        }
+    }
+
+    pub fn owns_turn(&self, turn: &str) -> bool {
+        self.turn.id.as_deref() == Some(turn) || self.is_over(turn)
+    }
+
+    pub fn is_over(&self, turn: &str) -> bool {
+        self.over.iter().any(|over| **over == *turn)
+    }
+
+    /// A turn begins, or is known to have begun.
+    pub fn begin_turn(&mut self, mark: Mark, id: Option<&str>) {
+        match id {
+            Some(id) if self.is_over(id) || self.turn.id.as_deref() == Some(id) => return,
+            Some(id) if self.is_unnamed(mark) => {
+                self.turn.id = Some(Arc::from(id));
+                return;
+            }
+            None if self.turn.open => return self.tell(mark, Fact::LlmStarted),
+            None if mark.at <= self.closed_at => return,
+            // Late news of a turn before this one: true, but not where the thread is now.
+            Some(_) if mark.at < self.turn.began_at => return self.tell(mark, Fact::TurnStarted),
+            Some(_) | None => {}
+        }
+        self.new_turn(mark, id);
+        self.tell(mark, Fact::TurnStarted);
+    }
+
+    /// The turn was begun by somebody who knew no id, a moment ago.
+    fn is_unnamed(&self, mark: Mark) -> bool {
+        self.turn.open
+            && self.turn.id.is_none()
+            && mark.at.0.abs_diff(self.turn.began_at.0) <= SAME_TURN_MS
+    }
+
+    fn new_turn(&mut self, mark: Mark, id: Option<&str>) {
+        if let Some(old) = self.turn.id.take() {
+            self.mark_over(old);
+        }
+        let heard = self.turn.heard_from(mark);
+        self.turn =
+            Turn { id: id.map(Arc::from), began_at: mark.at, open: true, heard, ..Turn::default() };
+        self.calls.clear();
+        self.requests.clear();
+        self.ending = None;
+        self.approval_flag = None;
+        self.input_flag = None;
+        self.introduce_subagent(mark);
+    }
+
+    fn introduce_subagent(&mut self, mark: Mark) {
+        if !self.agent.is_main() && !self.introduced {
+            self.introduced = true;
+            let kind = self.settings.agent_type.clone();
+            self.tell(mark, Fact::SubagentStarted { kind });
+        }
+    }
+
+    /// Whether a fact of this turn still counts as work; if so the turn is open.
+    pub fn at_work(&mut self, mark: Mark, turn: Option<&str>) -> bool {
+        if let Some(id) = turn {
+            if self.is_over(id) {
+                return false;
+            }
+            if self.turn.id.as_deref() != Some(id) {
+                // Its start was lost: this is as good.
+                self.begin_turn(mark, Some(id));
+            }
+        }
+        if !self.turn.open && mark.at > self.closed_at {
+            let finished = self.turn.id.as_deref().is_none_or(|id| self.is_over(id));
+            if finished {
+                self.begin_turn(mark, None);
+            }
+            self.turn.open = true;
+        }
+        if self.ending.as_ref().is_some_and(|ending| mark.at > ending.mark.at) {
+            self.ending = None;
+        }
+        true
+    }
+
+    /// The model is at work.
+    pub fn llm(&mut self, mark: Mark, turn: Option<&str>) {
+        if self.at_work(mark, turn) {
+            self.tell(mark, Fact::LlmStarted);
+        }
+    }
+
+    pub fn prompted(&mut self, mark: Mark, turn: Option<&str>, text: Option<&str>) {
+        if self.at_work(mark, turn) {
+            self.turn.prompted = true;
+            let text = text.filter(|text| !text.is_empty()).map(text::input);
+            self.tell(mark, Fact::UserPrompt { text });
+        }
+    }
+
+    /// A tool call begins. A call that ended opens nothing; one that is known adds nothing but
+    /// its time.
+    pub fn start_tool(&mut self, mark: Mark, turn: Option<&str>, call: Call) {
+        let stopped = !self.turn.open || self.ending.is_some();
+        if self.calls.has_ended(&call.id) || (stopped && self.calls.find(&call.id).is_some()) {
+            return;
+        }
+        if !self.at_work(mark, turn) {
+            return;
+        }
+        self.drop_refused(mark, &call);
+        let fact = Fact::ToolStarted {
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            about: call.command.as_deref().map(text::about),
+        };
+        self.adopt_request(&call);
+        self.calls.start(call);
+        self.tell(mark, fact);
+    }
+
+    /// Where only hooks are heard, a refusal is seen by what the model does next.
+    fn drop_refused(&mut self, mark: Mark, call: &Call) {
+        if self.turn.heard.only_hooks() && self.calls.find(&call.id).is_none() {
+            let old = |at: Timestamp| mark.at.ms_since(at) >= REFUSED_AFTER_MS;
+            let refused = self.requests.take_all(|request| old(request.mark.at));
+            refused.iter().for_each(|request| self.tell_resolved(mark, request));
+        }
+    }
+
+    /// A tool call is over. Unless the turn is, the model takes its result.
+    pub fn end_tool(&mut self, mark: Mark, turn: Option<&str>, call: &CallId, ok: bool) {
+        self.end_call(mark, call, ok);
+        let counts = turn.is_none_or(|id| !self.is_over(id));
+        if counts && self.turn.open && self.ending.is_none() {
+            self.llm(mark.then(), turn);
+        }
+    }
+
+    /// The same where the turn is being aborted: nobody takes the result.
+    pub fn end_call(&mut self, mark: Mark, call: &CallId, ok: bool) {
+        self.calls.end(call);
+        self.requests.take_all(|request| request.ask.call.as_ref() == Some(call));
+        self.tell(mark, Fact::ToolCompleted { call: call.clone(), ok });
+    }
+
+    /// The model says something: calls of earlier responses have their results, even where we
+    /// missed them.
+    pub fn speaks(&mut self, mark: Mark, turn: Option<&str>) {
+        if !self.at_work(mark, turn) {
+            return;
+        }
+        for call in self.calls.end_answered() {
+            self.end_call(mark, &call, true);
+        }
+        self.tell(mark, Fact::LlmStarted);
+    }
+
+    /// The turn is over, by a source that knows.
+    pub fn end(&mut self, mark: Mark, turn: Option<&str>, end: End) {
+        let known_over = turn.is_some_and(|id| self.is_over(id));
+        let is_current = turn.is_none() || turn == self.turn.id.as_deref();
+        match end {
+            End::Completed { .. } if known_over => {}
+            End::Failed(_) | End::Interrupted if known_over && !is_current => {}
+            End::Completed { last_message } => {
+                if !is_current && self.turn.id.is_some() {
+                    self.new_turn(mark, turn);
+                }
+                let ending = Ending {
+                    due: mark.at.plus_ms(GOAL_GRACE_MS),
+                    mark,
+                    last_message,
+                    definite: true,
+                };
+                if self.settings.goal_active && self.agent.is_main() {
+                    self.ending = Some(ending);
+                } else {
+                    self.complete(ending);
+                }
+            }
+            End::Failed(failure) => {
+                self.close(mark, turn);
+                self.turn.failed = true;
+                self.tell(mark, Fact::TurnFailed { failure });
+            }
+            End::Interrupted => {
+                self.close(mark, turn);
+                self.tell(mark, Fact::Interrupted);
+            }
+        }
+    }
+
+    /// Ends the turn, and shows what it leaves for a person.
+    pub fn complete(&mut self, ending: Ending) {
+        let Ending { mark, last_message, definite, .. } = ending;
+        let last_message = last_message.or_else(|| self.turn.said.take());
+        let turn = self.turn.id.clone().filter(|_| definite);
+        self.close(mark, turn.as_deref());
+        self.tell(
+            mark,
+            Fact::TurnCompleted {
+                last_message: last_message
+                    .as_deref()
+                    .filter(|t| !t.is_empty())
+                    .map(text::last_message),
+                background: None,
+                cut_off: false,
+            },
+        );
+        // Told after the end: the end of a turn settles what was asked in it.
+        if let Some(plan) = self.turn.plan.clone() {
+            let request = RequestId::new(format!("plan:{}", self.turn.name()));
+            let ask = Ask { text: Some(plan), ..Ask::default() };
+            self.tell(mark.then(), Fact::PlanProposed { request, ask });
+        } else if let Some(ask) = self.turn.question.clone() {
+            let request = RequestId::new(format!("question:{}", self.turn.name()));
+            self.tell(mark.then(), Fact::QuestionAsked { request, ask });
+        }
+    }
+
+    fn close(&mut self, mark: Mark, turn: Option<&str>) {
+        if let Some(turn) = turn {
+            self.mark_over(Arc::from(turn));
+        }
+        self.turn.open = false;
+        self.closed_at = self.closed_at.max(mark.at);
+        self.ending = None;
+        self.requests.clear();
+        self.approval_flag = None;
+        self.input_flag = None;
+    }
+
+    fn mark_over(&mut self, turn: Arc<str>) {
+        if !self.is_over(&turn) {
+            if self.over.len() == OVER_TURNS_MAX {
+                self.over.pop_front();
+            }
+            self.over.push_back(turn);
+        }
+    }
+
+    /// The turn will be over unless something follows.
+    pub fn end_after(
+        &mut self,
+        mark: Mark,
+        wait_ms: u64,
+        last_message: Option<String>,
+        definite: bool,
+    ) {
+        let due = mark.at.plus_ms(wait_ms);
+        let last_message =
+            last_message.or_else(|| self.ending.take().and_then(|ending| ending.last_message));
+        self.ending = Some(Ending { due, mark, last_message, definite });
+    }
+
+    pub fn is_introduced(&self) -> bool {
+        self.introduced
+    }
+
+    /// A call for memory, without the parts that are rarely known.
+    pub fn call(id: &str, tool: &str, command: Option<String>) -> Call {
+        Call {
+            id: CallId::new(id),
+            tool: ToolName::new(tool),
+            command,
+            ended: false,
+            in_rollout: false,
+            response_over: false,
+        }
+    }
+}
