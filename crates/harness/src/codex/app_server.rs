@@ -5,18 +5,16 @@
 
 use std::sync::Arc;
 
-use qd_session::id::{CallId, ToolName};
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Ask, Fact, Place, Stage, Usage};
+use qd_session::monitor::{Fact, Place, Usage};
 use serde_json::Value;
 
+use super::ending::End;
 use super::failure::{failure, resets_at};
 use super::handler::Handler;
-use super::hooks::{QUESTION_TOOL, questions_text};
 use super::mark::Mark;
-use super::request::{Kind, Request};
 use super::roster::Role;
-use super::thread::{End, Thread};
+use super::thread::Thread;
 use super::{text, wire};
 use crate::signal::{Direction, Signal};
 
@@ -219,124 +217,6 @@ impl Thread {
             }
             Some(_) | None => {}
         }
-    }
-
-    fn turn_completed(&mut self, mark: Mark, told: &wire::Params, resets_at: Option<Timestamp>) {
-        let Some(turn) = &told.turn else { return };
-        let items = turn.items.as_deref().unwrap_or_default();
-        let said = items.iter().rev().filter(|item| item.kind() == "agentMessage");
-        let end = match turn.status.as_deref() {
-            Some("failed") => End::Failed(failure(turn.error.as_ref(), resets_at)),
-            Some("interrupted") => End::Interrupted,
-            Some(_) | None => {
-                let asked = |item: &&wire::Item| item.delivery.as_deref() != Some("async");
-                let last_message = said.clone().find(asked).and_then(wire::Item::said);
-                End::Completed { last_message }
-            }
-        };
-        self.end(mark, turn.id.as_deref(), end);
-    }
-
-    fn item_started(&mut self, mark: Mark, turn: Option<&str>, item: Option<&wire::Item>) {
-        let Some(item) = item else { return };
-        match item.kind().as_str() {
-            "userMessage" => self.prompted(mark, turn, item.said().as_deref()),
-            "agentMessage" | "reasoning" | "plan" | "hookPrompt" => self.llm(mark, turn),
-            "contextCompaction" => {
-                if self.at_work(mark, turn) {
-                    self.tell(mark, Fact::CompactionStarted);
-                }
-            }
-            "enteredReviewMode" | "exitedReviewMode" => {}
-            kind => {
-                let Some(id) = item.id.as_deref() else { return };
-                let tool = item.tool.as_deref().unwrap_or(kind);
-                self.start_tool(mark, turn, Self::call(id, tool, item.command_line()));
-            }
-        }
-    }
-
-    fn item_completed(&mut self, mark: Mark, turn: Option<&str>, item: Option<&wire::Item>) {
-        let Some(item) = item else { return };
-        match item.kind().as_str() {
-            "agentMessage" => {
-                self.llm(mark, turn);
-                self.said(turn, item);
-            }
-            "plan" => {
-                self.llm(mark, turn);
-                self.turn.plan = item.text.as_deref().map(text::input);
-            }
-            "userMessage" | "reasoning" | "hookPrompt" => self.llm(mark, turn),
-            "contextCompaction" => self.tell(mark, Fact::CompactionEnded),
-            "enteredReviewMode" | "exitedReviewMode" => {}
-            _ => {
-                let Some(id) = item.id.as_deref().map(CallId::new) else { return };
-                self.end_tool(mark, turn, &id, item.is_ok());
-            }
-        }
-    }
-
-    /// A `Stop` hook that sends the agent on says so here, and nowhere sooner.
-    fn hook_ran(&mut self, mark: Mark, turn: Option<&str>, run: Option<&wire::HookRun>) {
-        let stop = run.is_some_and(|run| {
-            run.event_name.as_deref() == Some("stop") && run.status.as_deref() == Some("blocked")
-        });
-        if stop {
-            self.llm(mark, turn);
-        }
-    }
-
-    /// The server asks its clients: one of them must answer.
-    fn take_request(
-        &mut self,
-        mark: Mark,
-        method: &str,
-        told: &wire::Params,
-        rpc: Value,
-        params: &str,
-    ) -> bool {
-        let item = told.item_id.as_deref();
-        let (kind, tool) = match method {
-            "item/commandExecution/requestApproval" | "execCommandApproval" => {
-                (Kind::Approval, "exec_command")
-            }
-            "item/fileChange/requestApproval" | "applyPatchApproval" => {
-                (Kind::Approval, "apply_patch")
-            }
-            "item/permissions/requestApproval" => (Kind::Approval, "request_permissions"),
-            "item/tool/requestUserInput" if told.is_blocking == Some(false) => return true,
-            "item/tool/requestUserInput" => (Kind::Question, QUESTION_TOOL),
-            "mcpServer/elicitation/request" => (Kind::Question, "elicitation"),
-            // Our own connection is asked to do something; no person is.
-            "item/tool/call" | "account/chatgptAuthTokens/refresh" => return true,
-            _ => return false,
-        };
-        let command = told.command.as_ref().and_then(wire::command_line);
-        let questions = told.questions.as_ref().and_then(questions_text);
-        let reason = told.reason.as_deref().or(told.message.as_deref()).map(text::input);
-        // One command may ask more than once, for each program it starts.
-        let name = told.approval_id.as_deref().or(item);
-        let name = name.map_or_else(|| format!("rpc:{rpc}"), str::to_owned);
-        let request = Request {
-            id: self.request_id(&name),
-            kind,
-            stage: Stage::Waiting,
-            mark,
-            due: None,
-            ask: Ask {
-                call: item.map(CallId::new),
-                tool: Some(ToolName::new(tool)),
-                text: questions.or(reason).or_else(|| command.as_deref().map(text::input)),
-                input: Some(text::input(params)),
-            },
-            command,
-            hint: false,
-            made_up: false,
-            rpc: Some(rpc),
-        };
-        self.ask(told.turn_id.as_deref(), request);
-        true
     }
 }
 

@@ -171,7 +171,6 @@ impl Thread {
             due: None,
             ask: Ask { text: Some(Arc::from("Answer in the terminal")), ..Ask::default() },
             command: None,
-            hint: false,
             made_up: true,
             rpc: None,
         };

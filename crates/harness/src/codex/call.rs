@@ -82,8 +82,14 @@ impl Calls {
             .find(|call| call.command.as_deref().is_some_and(|known| known.trim_end() == command))
     }
 
-    pub fn response_over(&mut self) {
-        self.0.iter_mut().for_each(|call| call.response_over = true);
+    /// The response that was streamed is complete. True if it called anything.
+    pub fn response_over(&mut self) -> bool {
+        let mut called = false;
+        for call in &mut self.0 {
+            called |= call.in_rollout && !call.response_over;
+            call.response_over = true;
+        }
+        called
     }
 
     /// Ends what must have ended, now that the model speaks again.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use qd_session::id::CallId;
 use qd_session::monitor::Fact;
 
+use super::ending::End;
 use super::failure::failure;
 use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::Role;
-use super::thread::{End, Thread};
+use super::thread::Thread;
 use super::{text, wire};
 use crate::signal::Signal;
 

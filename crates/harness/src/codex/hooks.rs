@@ -9,13 +9,14 @@ use qd_session::id::{CallId, ToolName};
 use qd_session::monitor::{Ask, Fact, Place, Stage, Usage};
 use serde_json::Value;
 
+use super::ending::End;
 use super::handler::Handler;
 use super::mark::Mark;
 use super::request::{
     HOOK_SILENCE_MS, HOOK_SILENCE_WATCHED_MS, Kind, QUESTION_SILENCE_MS, Request,
 };
 use super::roster::{Role, is_hidden_prompt};
-use super::thread::{End, Thread};
+use super::thread::Thread;
 use super::{text, wire};
 use crate::signal::Signal;
 
@@ -24,10 +25,10 @@ pub const QUESTION_TOOL: &str = "request_user_input";
 
 /// A `Stop` hook may send the agent on, and what follows then comes at once. Where nobody tells
 /// the end of a turn, this silence is the end.
-const STOP_SILENCE_MS: u64 = 400;
+const STOP_SILENCE_MS: u64 = 250;
 
 /// The same where somebody does tell: another `Stop` hook may still be running the tests.
-const STOP_SILENCE_WATCHED_MS: u64 = 5_000;
+pub const STOP_SILENCE_WATCHED_MS: u64 = 10_000;
 
 impl Handler {
     pub(super) fn handle_hook(&mut self, signal: &Signal<'_>) {
@@ -81,7 +82,13 @@ impl Thread {
         let turn = hook.turn_id.as_deref();
         self.learn_from_hook(mark, hook);
         match hook.hook_event_name.as_deref().unwrap_or_default() {
-            "SessionStart" => self.exists(mark),
+            "SessionStart" => {
+                self.exists(mark);
+                // It fires with the first turn, not when the terminal opens.
+                if self.never_worked() {
+                    self.begin_turn(mark, None);
+                }
+            }
             "SessionEnd" => self.tell(mark, Fact::SessionEnded { process: None, exit_code: None }),
             "UserPromptSubmit" => {
                 self.begin_turn(mark, turn);
@@ -158,7 +165,6 @@ impl Thread {
                 input: Some(text::input(input)),
             },
             command: None,
-            hint: false,
             made_up: false,
             rpc: None,
         };
@@ -200,7 +206,6 @@ impl Thread {
                 input: input.map(text::input),
             },
             command,
-            hint: false,
             made_up: false,
             rpc: None,
         };

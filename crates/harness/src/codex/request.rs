@@ -56,8 +56,6 @@ pub struct Request {
     pub due: Option<Timestamp>,
     pub ask: Ask,
     pub command: Option<String>,
-    /// Only guessed from a rollout.
-    pub hint: bool,
     /// Made up for a flag that came without its request.
     pub made_up: bool,
     /// The server's own number, which an answer repeats.

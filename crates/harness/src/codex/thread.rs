@@ -7,25 +7,20 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use qd_session::id::{AgentId, CallId, RequestId, ToolName};
+use qd_session::id::{AgentId, CallId, ToolName};
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{AgentEvent, Ask, Fact, Failure};
+use qd_session::monitor::{AgentEvent, Fact};
 
 use super::call::{Call, Calls};
+use super::ending::Ending;
 use super::mark::Mark;
 use super::request::{REFUSED_AFTER_MS, Requests};
 use super::settings::Settings;
 use super::text;
-use super::turn::{Ending, Flag, Turn};
-
-/// Ended turns that are remembered by id: late news comes from the last few.
-const OVER_TURNS_MAX: usize = 8;
+use super::turn::{Flag, Turn};
 
 /// A turn that one source began without an id, and another names so soon after, is the same.
 const SAME_TURN_MS: u64 = 1_000;
-
-/// After the end of a turn with an active goal Codex starts the next one by itself.
-const GOAL_GRACE_MS: u64 = 400;
 
 #[derive(Debug)]
 pub struct Thread {
@@ -39,18 +34,10 @@ pub struct Thread {
     pub ending: Option<Ending>,
     pub approval_flag: Option<Flag>,
     pub input_flag: Option<Flag>,
-    over: VecDeque<Arc<str>>,
-    closed_at: Timestamp,
+    pub(super) over: VecDeque<Arc<str>>,
+    pub(super) closed_at: Timestamp,
     introduced: bool,
     told: Vec<AgentEvent>,
-}
-
-/// How a turn ended.
-#[derive(Debug)]
-pub enum End {
-    Completed { last_message: Option<String> },
-    Failed(Failure),
-    Interrupted,
 }
 
 impl Thread {
@@ -123,7 +110,7 @@ impl Thread {
             && mark.at.0.abs_diff(self.turn.began_at.0) <= SAME_TURN_MS
     }
 
-    fn new_turn(&mut self, mark: Mark, id: Option<&str>) {
+    pub fn new_turn(&mut self, mark: Mark, id: Option<&str>) {
         if let Some(old) = self.turn.id.take() {
             self.mark_over(old);
         }
@@ -243,102 +230,9 @@ impl Thread {
         self.tell(mark, Fact::LlmStarted);
     }
 
-    /// The turn is over, by a source that knows.
-    pub fn end(&mut self, mark: Mark, turn: Option<&str>, end: End) {
-        let known_over = turn.is_some_and(|id| self.is_over(id));
-        let is_current = turn.is_none() || turn == self.turn.id.as_deref();
-        match end {
-            End::Completed { .. } if known_over => {}
-            End::Failed(_) | End::Interrupted if known_over && !is_current => {}
-            End::Completed { last_message } => {
-                if !is_current && self.turn.id.is_some() {
-                    self.new_turn(mark, turn);
-                }
-                let ending = Ending {
-                    due: mark.at.plus_ms(GOAL_GRACE_MS),
-                    mark,
-                    last_message,
-                    definite: true,
-                };
-                if self.settings.goal_active && self.agent.is_main() {
-                    self.ending = Some(ending);
-                } else {
-                    self.complete(ending);
-                }
-            }
-            End::Failed(failure) => {
-                self.close(mark, turn);
-                self.turn.failed = true;
-                self.tell(mark, Fact::TurnFailed { failure });
-            }
-            End::Interrupted => {
-                self.close(mark, turn);
-                self.tell(mark, Fact::Interrupted);
-            }
-        }
-    }
-
-    /// Ends the turn, and shows what it leaves for a person.
-    pub fn complete(&mut self, ending: Ending) {
-        let Ending { mark, last_message, definite, .. } = ending;
-        let last_message = last_message.or_else(|| self.turn.said.take());
-        let turn = self.turn.id.clone().filter(|_| definite);
-        self.close(mark, turn.as_deref());
-        self.tell(
-            mark,
-            Fact::TurnCompleted {
-                last_message: last_message
-                    .as_deref()
-                    .filter(|t| !t.is_empty())
-                    .map(text::last_message),
-                background: None,
-                cut_off: false,
-            },
-        );
-        // Told after the end: the end of a turn settles what was asked in it.
-        if let Some(plan) = self.turn.plan.clone() {
-            let request = RequestId::new(format!("plan:{}", self.turn.name()));
-            let ask = Ask { text: Some(plan), ..Ask::default() };
-            self.tell(mark.then(), Fact::PlanProposed { request, ask });
-        } else if let Some(ask) = self.turn.question.clone() {
-            let request = RequestId::new(format!("question:{}", self.turn.name()));
-            self.tell(mark.then(), Fact::QuestionAsked { request, ask });
-        }
-    }
-
-    fn close(&mut self, mark: Mark, turn: Option<&str>) {
-        if let Some(turn) = turn {
-            self.mark_over(Arc::from(turn));
-        }
-        self.turn.open = false;
-        self.closed_at = self.closed_at.max(mark.at);
-        self.ending = None;
-        self.requests.clear();
-        self.approval_flag = None;
-        self.input_flag = None;
-    }
-
-    fn mark_over(&mut self, turn: Arc<str>) {
-        if !self.is_over(&turn) {
-            if self.over.len() == OVER_TURNS_MAX {
-                self.over.pop_front();
-            }
-            self.over.push_back(turn);
-        }
-    }
-
-    /// The turn will be over unless something follows.
-    pub fn end_after(
-        &mut self,
-        mark: Mark,
-        wait_ms: u64,
-        last_message: Option<String>,
-        definite: bool,
-    ) {
-        let due = mark.at.plus_ms(wait_ms);
-        let last_message =
-            last_message.or_else(|| self.ending.take().and_then(|ending| ending.last_message));
-        self.ending = Some(Ending { due, mark, last_message, definite });
+    /// No turn of it was ever heard of.
+    pub fn never_worked(&self) -> bool {
+        !self.turn.open && self.turn.id.is_none() && self.closed_at == Timestamp::ZERO
     }
 
     pub fn is_introduced(&self) -> bool {

@@ -36,16 +36,6 @@ pub struct Heard {
     pub exec: bool,
 }
 
-/// A turn that is over unless something follows.
-#[derive(Debug)]
-pub struct Ending {
-    pub due: Timestamp,
-    pub mark: Mark,
-    pub last_message: Option<String>,
-    /// Somebody who knows said so. A `Stop` hook does not: another hook may send the agent on.
-    pub definite: bool,
-}
-
 /// The app-server says that the thread waits, and has not yet said for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {

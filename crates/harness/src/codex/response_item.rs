@@ -1,0 +1,132 @@
+//! What the model said and was told, as a rollout keeps it: messages, calls and their outputs.
+
+use qd_session::id::{CallId, ToolName};
+use qd_session::monitor::{Ask, Stage};
+use serde_json::Value;
+
+use super::call::Call;
+use super::hooks::QUESTION_TOOL;
+use super::mark::Mark;
+use super::request::{HINT_SILENCE_HOOKED_MS, HINT_SILENCE_MS, Kind, Request};
+use super::thread::Thread;
+use super::{text, wire};
+
+impl Thread {
+    /// False if the item is of no kind we know.
+    pub fn take_response_item(&mut self, mark: Mark, item: &wire::ResponseItem) -> bool {
+        let turn = item.passthrough.as_ref().and_then(|passed| passed.turn_id.as_deref());
+        match item.r#type.as_deref().unwrap_or_default() {
+            "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+                self.speaks(mark, turn);
+                self.call_written(mark, turn, item);
+            }
+            "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
+                self.output_written(mark, turn, item);
+            }
+            "message" => match item.role.as_deref() {
+                Some("assistant") => self.speaks(mark, turn),
+                Some(_) | None => self.turn.prompted = true,
+            },
+            "reasoning" | "web_search_call" | "image_generation_call" => self.speaks(mark, turn),
+            "additional_tools" | "agent_message" | "compaction" | "compaction_summary"
+            | "ghost_snapshot" | "other" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn call_written(&mut self, mark: Mark, turn: Option<&str>, item: &wire::ResponseItem) {
+        let Some(id) = item.call_id.as_deref() else { return };
+        let tool = item.name.as_deref().unwrap_or("shell");
+        let input = item.arguments.as_deref().or(item.input.as_deref()).unwrap_or_default();
+        let command = match item.arguments.as_deref() {
+            Some(arguments) => command_of(arguments),
+            None => Some(input.to_owned()),
+        };
+        let call = Call { in_rollout: true, ..Self::call(id, tool, command.clone()) };
+        self.start_tool(mark, turn, call);
+        if tool == QUESTION_TOOL {
+            self.question_asked(mark, turn, id, input);
+        } else if self.asks_to_leave(tool, input) && !self.settings.decides_alone() {
+            self.hint(mark, turn, id, tool, input, command);
+        }
+    }
+
+    /// The call wants what the sandbox does not give.
+    fn asks_to_leave(&self, tool: &str, input: &str) -> bool {
+        match tool {
+            "apply_patch" => self.settings.cwd().is_some_and(|cwd| patches_outside(input, cwd)),
+            _ => input.contains("require_escalated"),
+        }
+    }
+
+    fn hint(
+        &mut self,
+        mark: Mark,
+        turn: Option<&str>,
+        call: &str,
+        tool: &str,
+        input: &str,
+        command: Option<String>,
+    ) {
+        // The app-server will say whether somebody is asked; nothing is gained by guessing.
+        if self.turn.heard.app_server {
+            return;
+        }
+        let wait_ms = if self.turn.heard.hooks { HINT_SILENCE_HOOKED_MS } else { HINT_SILENCE_MS };
+        let reason = serde_json::from_str::<Value>(input)
+            .ok()
+            .and_then(|input| input.get("justification")?.as_str().map(text::input));
+        let request = Request {
+            id: self.request_id(call),
+            kind: Kind::Approval,
+            stage: Stage::UnderReview,
+            mark,
+            due: Some(mark.at.plus_ms(wait_ms)),
+            ask: Ask {
+                call: Some(CallId::new(call)),
+                tool: Some(ToolName::new(tool)),
+                text: reason.or_else(|| command.as_deref().map(text::input)),
+                input: Some(text::input(input)),
+            },
+            command,
+            made_up: false,
+            rpc: None,
+        };
+        self.ask(turn, request);
+    }
+
+    fn output_written(&mut self, mark: Mark, turn: Option<&str>, item: &wire::ResponseItem) {
+        let Some(id) = item.call_id.as_deref().map(CallId::new) else { return };
+        let output = item.output.as_ref().map(Value::to_string).unwrap_or_default();
+        if let Some(tool) = self.calls.find(&id).map(|call| call.tool.clone()) {
+            self.goal_told(tool.as_str(), &output);
+        }
+        // The line that ends the turn follows: nobody will take this result.
+        if output.contains("aborted by user") {
+            self.end_call(mark, &id, false);
+        } else {
+            self.end_tool(mark, turn, &id, true);
+        }
+    }
+}
+
+/// A shell call's command line.
+fn command_of(arguments: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(arguments).ok()?;
+    let command = value.get("cmd").or_else(|| value.get("command"))?;
+    wire::command_line(command)
+}
+
+/// A patch that writes where neither the workspace nor the temporary folder is.
+fn patches_outside(patch: &str, cwd: &str) -> bool {
+    let paths = patch.lines().filter_map(|line| {
+        let (what, path) = line.strip_prefix("*** ")?.split_once(": ")?;
+        matches!(what, "Add File" | "Update File" | "Delete File" | "Move to").then_some(path)
+    });
+    let inside = |path: &str| match path.strip_prefix(cwd) {
+        Some(rest) => rest.starts_with('/') || rest.is_empty(),
+        None => !path.starts_with('/') || path.starts_with("/tmp/"),
+    };
+    paths.into_iter().any(|path| !inside(path) || path.split('/').any(|part| part == ".."))
+}
