@@ -243,3 +243,153 @@ fn is_of_no_account(method: &str) -> bool {
     ];
     FAMILIES.iter().any(|family| method.starts_with(family)) || OTHERS.contains(&method)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::{Story, story};
+
+    const IDLE: &str = r#"{"type":"idle"}"#;
+    const ACTIVE: &str = r#"{"type":"active","activeFlags":[]}"#;
+    const WAITING: &str = r#"{"type":"active","activeFlags":["waitingOnApproval"]}"#;
+    const ASKED: &str = r#"{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"T","turnId":"U","itemId":"c1","reason":"outside","command":"/bin/bash -lc 'touch /x'"}}"#;
+    const RESOLVED: &str =
+        r#"{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":0}}"#;
+
+    fn working() -> Story {
+        story()
+            .server(0, r#"{"method":"thread/started","params":{"thread":{"id":"T","ephemeral":false,"source":"vscode","status":{"type":"idle"}}}}"#)
+            .status(100, ACTIVE)
+            .server(100, r#"{"method":"turn/started","params":{"threadId":"T","turn":{"id":"U","rootTurnId":"U"}}}"#)
+    }
+
+    fn completed(story: Story, at: u64, turn: &str) -> Story {
+        let message =
+            format!(r#"{{"method":"turn/completed","params":{{"threadId":"T","turn":{turn}}}}}"#);
+        story.server(at, &message)
+    }
+
+    #[test]
+    fn a_turn_ends_with_what_was_said_last() {
+        completed(
+            working().status(900, IDLE),
+            905,
+            r#"{"id":"U","status":"completed","items":[{"type":"agentMessage","text":"Done."}]}"#,
+        )
+        .check_at(5_000, &["0 idle", "100 thinking", "905 task_complete"]);
+    }
+
+    #[test]
+    fn an_interrupted_turn_never_looks_finished() {
+        completed(working().status(900, IDLE), 901, r#"{"id":"U","status":"interrupted"}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "901 interrupted"]);
+    }
+
+    #[test]
+    fn a_request_waits_at_once_and_ends_when_the_server_says_so() {
+        working().server(500, ASKED).status(501, WAITING).server(4_000, RESOLVED).check(&[
+            "0 idle",
+            "100 thinking",
+            "500 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn the_status_ends_a_wait_whose_answer_was_lost() {
+        working().server(500, ASKED).status(4_000, ACTIVE).check(&[
+            "0 idle",
+            "100 thinking",
+            "500 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn a_flag_without_its_request_waits_in_the_requests_name() {
+        working().status(500, WAITING).status(4_000, ACTIVE).check(&[
+            "0 idle",
+            "100 thinking",
+            "600 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn a_flag_makes_a_reviewed_permission_a_persons_business() {
+        working()
+            .hook(
+                400,
+                "PermissionRequest",
+                r#""tool_name":"Bash","tool_input":{"command":"touch /x"}"#,
+            )
+            .status(450, WAITING)
+            .check(&["0 idle", "100 thinking", "450 needs_permission"]);
+    }
+
+    #[test]
+    fn where_the_server_watches_silence_after_a_hook_says_nothing() {
+        working()
+            .hook(
+                400,
+                "PermissionRequest",
+                r#""tool_name":"Bash","tool_input":{"command":"touch /x"}"#,
+            )
+            .check_at(3_000, &["0 idle", "100 thinking"]);
+    }
+
+    #[test]
+    fn a_question_over_the_server_awaits_input() {
+        working()
+            .server(500, r#"{"method":"item/tool/requestUserInput","id":3,"params":{"threadId":"T","turnId":"U","itemId":"c1","isBlocking":true,"questions":[{"id":"db","question":"Which?"}]}}"#)
+            .server(2_000, r#"{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":3}}"#)
+            .check(&["0 idle", "100 thinking", "500 awaiting_input", "2000 thinking"]);
+    }
+
+    #[test]
+    fn a_retry_is_work_and_a_last_failure_is_not() {
+        working()
+            .server(500, r#"{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":true,"error":{"message":"Reconnecting... 1/2"}}}"#)
+            .status(900, r#"{"type":"systemError"}"#)
+            .server(900, r#"{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":false,"error":{"message":"busy","codexErrorInfo":"internalServerError"}}}"#)
+            .status(5_000, ACTIVE)
+            .check(&[
+                "0 idle",
+                "100 thinking",
+                "500 retrying",
+                "900 error",
+                "900 server_error",
+                "5000 thinking",
+            ]);
+    }
+
+    #[test]
+    fn a_title_thread_is_no_session_whichever_message_comes_first() {
+        story()
+            .server(0, r#"{"method":"thread/status/changed","params":{"threadId":"X","status":{"type":"active","activeFlags":[]}}}"#)
+            .server(20, r#"{"method":"thread/started","params":{"thread":{"id":"X","ephemeral":true,"threadSource":"thread_title","status":{"type":"idle"}}}}"#)
+            .check_at(5_000, &[]);
+    }
+
+    #[test]
+    fn a_thread_nobody_introduces_is_a_session_after_a_moment() {
+        story().status(0, ACTIVE).status(5, WAITING).check_at(1_000, &["250 needs_permission"]);
+    }
+
+    #[test]
+    fn a_subagents_turn_belongs_to_the_session_above_it() {
+        working()
+            .server(300, r#"{"method":"turn/started","params":{"threadId":"C","turn":{"id":"V","rootTurnId":"U"}}}"#)
+            .server(900, r#"{"method":"turn/completed","params":{"threadId":"C","turn":{"id":"V","rootTurnId":"U","status":"completed"}}}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "300 delegating", "900 thinking"]);
+    }
+
+    #[test]
+    fn a_list_of_old_threads_makes_no_sessions() {
+        story()
+            .server(
+                0,
+                r#"{"id":3,"result":{"data":[{"id":"O","status":{"type":"notLoaded"}},"T"]}}"#,
+            )
+            .check_at(5_000, &[]);
+    }
+}

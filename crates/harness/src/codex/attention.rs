@@ -114,7 +114,7 @@ impl Thread {
     /// The status says what the thread waits for, as far as it knows: not for which call.
     pub fn waits(&mut self, mark: Mark, approval: bool, input: bool) {
         if !self.turn.open {
-            self.begin_turn(mark, None);
+            self.begin_turn(mark.before(), None);
         }
         self.flag(mark, Kind::Approval, approval);
         self.flag(mark, Kind::Question, input);

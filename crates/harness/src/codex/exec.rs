@@ -99,3 +99,45 @@ impl Thread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::story;
+    use crate::signal::Channel;
+
+    #[test]
+    fn a_run_is_told_from_its_output_alone() {
+        story()
+            .exec(0, r#"{"type":"thread.started","thread_id":"T"}"#)
+            .exec(10, r#"{"type":"turn.started"}"#)
+            .exec(20, r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"hooks"}}"#)
+            .exec(100, r#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"/bin/bash -lc 'ls'","status":"in_progress"}}"#)
+            .exec(200, r#"{"type":"item.completed","item":{"id":"item_1","type":"command_execution","exit_code":3,"status":"failed"}}"#)
+            .exec(300, r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"All done."}}"#)
+            .exec(400, r#"{"type":"turn.completed","usage":{"input_tokens":4800}}"#)
+            .signal(500, Channel::Process, None, br#"{"sessionId":"T","exited":true}"#)
+            .check(&[
+                "0 idle",
+                "10 thinking",
+                "100 acting",
+                "200 thinking",
+                "400 task_complete",
+                "500 session_ended",
+            ]);
+    }
+
+    #[test]
+    fn a_failed_run_says_why_and_a_retry_is_work() {
+        story()
+            .exec(0, r#"{"type":"thread.started","thread_id":"T"}"#)
+            .exec(10, r#"{"type":"turn.started"}"#)
+            .exec(100, r#"{"type":"error","message":"Reconnecting... 1/2"}"#)
+            .exec(900, r#"{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}"#)
+            .check(&["0 idle", "10 thinking", "100 retrying", "900 usage_limit"]);
+    }
+
+    #[test]
+    fn a_line_before_the_first_names_nobody() {
+        story().exec(0, r#"{"type":"turn.started"}"#).check_at(1_000, &[]);
+    }
+}

@@ -187,3 +187,129 @@ impl Handler {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use qd_session::moment::Timestamp;
+
+    use super::super::story::story;
+    use super::*;
+    use crate::signal::{Direction, Handler as _};
+
+    const ALL: [Channel; 7] = [
+        Channel::Hook,
+        Channel::Notify,
+        Channel::Transcript,
+        Channel::Otel,
+        Channel::Exec,
+        Channel::AppServer,
+        Channel::Process,
+    ];
+
+    fn give(handler: &mut Handler, channel: Channel, payload: &[u8]) -> Vec<Sighting> {
+        let direction = Direction::FromAgent;
+        let at = Timestamp(1_000);
+        handler.handle_signal(&Signal { at, seq: 0, channel, direction, file: None, payload })
+    }
+
+    fn check_counted(payload: &[u8]) {
+        for channel in ALL {
+            let mut handler = Handler::default();
+            assert_eq!(give(&mut handler, channel, payload), [], "{channel:?}");
+            assert_eq!(handler.unrecognised(), 1, "{channel:?}");
+        }
+    }
+
+    #[test]
+    fn half_a_line_is_counted_and_makes_no_session() {
+        check_counted(br#"{"timestamp":"2026-11-15T18:48:13.3"#);
+    }
+
+    #[test]
+    fn broken_text_is_counted_and_makes_no_session() {
+        check_counted(b"\xff\xfe{}");
+        check_counted(b"");
+        check_counted(br#""not a line""#);
+    }
+
+    #[test]
+    fn a_huge_signal_is_not_parsed() {
+        let mut huge = br#"{"session_id":"T","hook_event_name":"Stop","x":""#.to_vec();
+        huge.resize((4 << 20) + 10, b'x');
+        huge.extend_from_slice(br#""}"#);
+        check_counted(&huge);
+    }
+
+    #[test]
+    fn wrong_types_are_counted() {
+        let mut handler = Handler::default();
+        let wrong = br#"{"session_id":7,"hook_event_name":[],"type":{},"thread_id":1,"threadId":2,"sessionId":3,"resourceLogs":4,"method":5,"thread-id":6}"#;
+        for channel in ALL {
+            assert_eq!(give(&mut handler, channel, wrong), [], "{channel:?}");
+        }
+        assert_eq!(handler.unrecognised(), 7);
+    }
+
+    #[test]
+    fn an_unknown_signal_of_a_known_session_changes_nothing() {
+        story()
+            .rollout_begins(0)
+            .line(
+                100,
+                "event_msg",
+                r#"{"type":"task_complete","turn_id":"U","last_agent_message":"Done."}"#,
+            )
+            .line(200, "a_new_kind", r#"{"turn_id":"U"}"#)
+            .line(210, "event_msg", r#"{"type":"a_new_event","turn_id":"V"}"#)
+            .hook(220, "ANewHook", "")
+            .server(230, r#"{"method":"thread/aNewThing","params":{"threadId":"T"}}"#)
+            .signal(240, Channel::Transcript, Some("t.jsonl"), b"{\"half")
+            .check_at(5_000, &["0 idle", "0 thinking", "100 task_complete"]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept_for_its_session() {
+        let mut handler = Handler::default();
+        give(
+            &mut handler,
+            Channel::Hook,
+            br#"{"session_id":"T","hook_event_name":"SessionStart"}"#,
+        );
+        let told =
+            give(&mut handler, Channel::Hook, br#"{"session_id":"T","hook_event_name":"New"}"#);
+        let names: Vec<&str> = told.iter().map(|sighting| sighting.event.fact.name()).collect();
+        assert_eq!(names, ["unrecognised"]);
+        assert_eq!(handler.unrecognised(), 0);
+    }
+
+    #[test]
+    fn a_session_ends_with_its_process_and_lives_again_when_resumed() {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .signal(500, Channel::Process, None, br#"{"sessionId":"T","exited":true}"#)
+            .signal(
+                2_000,
+                Channel::Hook,
+                None,
+                br#"{"session_id":"T","turn_id":"V","hook_event_name":"UserPromptSubmit"}"#,
+            )
+            .check(&["0 thinking", "500 session_ended", "2000 thinking"]);
+    }
+
+    #[test]
+    fn an_answer_finds_the_servers_number() {
+        let mut handler = Handler::default();
+        give(
+            &mut handler,
+            Channel::Hook,
+            br#"{"session_id":"T","turn_id":"U","hook_event_name":"UserPromptSubmit"}"#,
+        );
+        give(
+            &mut handler,
+            Channel::AppServer,
+            br#"{"method":"item/fileChange/requestApproval","id":4,"params":{"threadId":"T","turnId":"U","itemId":"c1"}}"#,
+        );
+        assert_eq!(handler.rpc_id("T", &RequestId::new("c1")), Some(&Value::from(4)));
+        assert_eq!(handler.rpc_id("T", &RequestId::new("c2")), None);
+    }
+}

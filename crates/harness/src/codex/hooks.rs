@@ -282,3 +282,160 @@ pub fn questions_text(questions: &Value) -> Option<Arc<str>> {
         .collect();
     (!lines.is_empty()).then(|| text::input(&lines.join("\n")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::{Story, story};
+    use crate::signal::Channel;
+
+    const TOUCH: &str = r#""tool_name":"Bash","tool_input":{"command":"touch /x"}"#;
+    const TOUCH_CALL: &str =
+        r#""tool_name":"Bash","tool_input":{"command":"touch /x"},"tool_use_id":"c1""#;
+
+    fn permission_asked() -> Story {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(100, "PreToolUse", TOUCH_CALL)
+            .hook(200, "PermissionRequest", TOUCH)
+    }
+
+    #[test]
+    fn a_permission_hook_becomes_a_persons_business_by_silence() {
+        permission_asked().check_at(2_000, &["0 thinking", "100 acting", "600 needs_permission"]);
+    }
+
+    #[test]
+    fn a_permission_that_is_decided_at_once_shows_nobody() {
+        permission_asked()
+            .hook(350, "PostToolUse", TOUCH_CALL)
+            .check_at(2_000, &["0 thinking", "100 acting", "350 thinking"]);
+    }
+
+    #[test]
+    fn the_end_of_its_call_closes_a_permission() {
+        permission_asked().hook(3_000, "PostToolUse", TOUCH_CALL).check_at(
+            4_000,
+            &["0 thinking", "100 acting", "600 needs_permission", "3000 thinking"],
+        );
+    }
+
+    #[test]
+    fn a_permission_that_overtakes_its_call_is_the_same_permission() {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(200, "PermissionRequest", TOUCH)
+            .hook(210, "PreToolUse", TOUCH_CALL)
+            .hook(3_000, "PostToolUse", TOUCH_CALL)
+            .check_at(
+                4_000,
+                &["0 thinking", "210 acting", "600 needs_permission", "3000 thinking"],
+            );
+    }
+
+    #[test]
+    fn nobody_is_asked_where_the_policy_is_never() {
+        story()
+            .hook(0, "PreToolUse", TOUCH_CALL)
+            .hook(10, "PermissionRequest", r#""permission_mode":"bypassPermissions","tool_name":"Bash","tool_input":{"command":"touch /x"}"#)
+            .check_at(5_000, &["0 acting"]);
+    }
+
+    #[test]
+    fn a_refused_permission_ends_when_the_model_goes_on() {
+        permission_asked()
+            .hook(
+                9_000,
+                "PreToolUse",
+                r#""tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"c2""#,
+            )
+            .check(&["0 thinking", "100 acting", "600 needs_permission", "9000 acting"]);
+    }
+
+    #[test]
+    fn a_question_waits_and_its_answer_ends_the_wait() {
+        let ask = r#""tool_name":"request_user_input","tool_use_id":"c1","tool_input":{"questions":[{"id":"db","question":"Which?"}]}"#;
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"plan""#)
+            .hook(100, "PreToolUse", ask)
+            .hook(5_000, "PostToolUse", ask)
+            .check(&["0 thinking", "100 acting", "400 awaiting_input", "5000 thinking"]);
+    }
+
+    #[test]
+    fn a_stop_is_the_end_when_nothing_follows() {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(1_000, "Stop", r#""last_assistant_message":"Done.""#)
+            .check_at(3_000, &["0 thinking", "1250 task_complete"]);
+    }
+
+    #[test]
+    fn a_stop_that_another_hook_blocks_does_not_show() {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(1_000, "Stop", r#""last_assistant_message":"First.""#)
+            .hook(1_100, "PreToolUse", TOUCH_CALL)
+            .check_at(3_000, &["0 thinking", "1100 acting"]);
+    }
+
+    #[test]
+    fn late_hooks_of_calls_that_ended_do_not_reopen_the_turn() {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(500, "PostToolUse", TOUCH_CALL)
+            .hook(1_000, "Stop", r#""last_assistant_message":"Done.""#)
+            .hook(1_500, "PreToolUse", TOUCH_CALL)
+            .hook(1_600, "PostToolUse", TOUCH_CALL)
+            .check_at(3_000, &["0 thinking", "1250 task_complete"]);
+    }
+
+    #[test]
+    fn compaction_is_not_idle_and_ends_by_itself() {
+        story()
+            .hook(0, "PreCompact", r#""trigger":"manual""#)
+            .hook(2_000, "PostCompact", r#""trigger":"manual""#)
+            .check_at(3_000, &["0 compacting", "2000 thinking", "2250 idle"]);
+    }
+
+    #[test]
+    fn a_subagents_permission_waits_in_its_parents_session() {
+        let who = r#""agent_id":"C","agent_type":"default","#;
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(100, "SubagentStart", r#""agent_id":"C","agent_type":"default""#)
+            .hook(200, "PreToolUse", &format!("{who}{TOUCH_CALL}"))
+            .hook(300, "PermissionRequest", &format!("{who}{TOUCH}"))
+            .hook(
+                1_500,
+                "PreToolUse",
+                r#""tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"c9""#,
+            )
+            .check_at(2_000, &["0 thinking", "100 delegating", "700 needs_permission"]);
+    }
+
+    #[test]
+    fn the_titles_notify_makes_no_session_and_the_turns_own_ends_it() {
+        let title = br#"{"type":"agent-turn-complete","thread-id":"X","turn-id":"V","input-messages":["Generate a concise, single-line task title of at most 36"],"last-assistant-message":"List"}"#;
+        let own = br#"{"type":"agent-turn-complete","thread-id":"T","turn-id":"U","input-messages":["go"],"last-assistant-message":"Done."}"#;
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .signal(100, Channel::Notify, None, title)
+            .signal(900, Channel::Notify, None, own)
+            .check_at(2_000, &["0 thinking", "900 task_complete"]);
+    }
+
+    #[test]
+    fn the_notify_of_an_older_turn_ends_nothing() {
+        let late = br#"{"type":"agent-turn-complete","thread-id":"T","turn-id":"U","input-messages":["go"]}"#;
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .signal(
+                100,
+                Channel::Hook,
+                None,
+                br#"{"session_id":"T","turn_id":"W","hook_event_name":"UserPromptSubmit"}"#,
+            )
+            .signal(200, Channel::Notify, None, late)
+            .check_at(2_000, &["0 thinking"]);
+    }
+}

@@ -27,4 +27,10 @@ impl Mark {
     pub fn then(self) -> Self {
         Self { seq: self.seq.saturating_add(1), ..self }
     }
+
+    /// What must have happened before it, and was not heard: a moment earlier, so that it does
+    /// not settle the very fact that proves it.
+    pub fn before(self) -> Self {
+        Self { at: Timestamp(self.at.0.saturating_sub(1)), ..self }
+    }
 }

@@ -36,6 +36,8 @@ mod roster;
 mod server_item;
 mod server_request;
 mod settings;
+#[cfg(test)]
+mod story;
 mod telemetry;
 mod text;
 mod thread;

@@ -130,3 +130,80 @@ fn patches_outside(patch: &str, cwd: &str) -> bool {
     };
     paths.into_iter().any(|path| !inside(path) || path.split('/').any(|part| part == ".."))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::{Story, story};
+    use super::*;
+
+    const ESCALATED: &str = r#"{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"touch /x\",\"sandbox_permissions\":\"require_escalated\"}","call_id":"c1"}"#;
+    const OUTPUT: &str = r#"{"type":"function_call_output","call_id":"c1","output":"ok"}"#;
+
+    fn escalated() -> Story {
+        story().rollout_begins(0).line(100, "response_item", ESCALATED)
+    }
+
+    #[test]
+    fn a_call_that_leaves_the_sandbox_waits_when_nothing_follows() {
+        escalated().line(4_000, "response_item", OUTPUT).check(&[
+            "0 idle",
+            "0 thinking",
+            "100 acting",
+            "700 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn a_call_that_is_allowed_by_a_rule_shows_nobody() {
+        escalated()
+            .line(450, "response_item", OUTPUT)
+            .check_at(5_000, &["0 idle", "0 thinking", "100 acting", "450 thinking"]);
+    }
+
+    #[test]
+    fn a_reviewer_asks_nobody() {
+        story()
+            .rollout_begins(0)
+            .line(50, "turn_context", r#"{"turn_id":"U","approval_policy":"on-request","approvals_reviewer":"auto_review"}"#)
+            .line(100, "response_item", ESCALATED)
+            .check_at(5_000, &["0 idle", "0 thinking", "100 acting"]);
+    }
+
+    #[test]
+    fn the_command_itself_ends_the_wait_and_its_output_the_call() {
+        escalated()
+            .line(3_000, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"CommandExecution","id":"c1","status":"completed","exit_code":0}}"#)
+            .line(3_100, "response_item", OUTPUT)
+            .check(&[
+                "0 idle",
+                "0 thinking",
+                "100 acting",
+                "700 needs_permission",
+                "3000 acting",
+                "3100 thinking",
+            ]);
+    }
+
+    #[test]
+    fn a_lost_output_is_made_up_for_when_the_model_speaks_again() {
+        story()
+            .rollout_begins(0)
+            .line(100, "response_item", r#"{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"ls\"}","call_id":"c1"}"#)
+            .line(110, "token_usage_record", "{}")
+            .line(900, "response_item", r#"{"type":"message","role":"assistant"}"#)
+            .check(&["0 idle", "0 thinking", "100 acting", "900 thinking"]);
+    }
+
+    #[test]
+    fn a_patch_outside_the_workspace_is_a_hint_too() {
+        let cwd = "/home/coder/acme";
+        let patch = |path: &str| format!("*** Begin Patch\n*** Add File: {path}\n+x\n");
+        assert!(patches_outside(&patch("/home/coder/outside.txt"), cwd));
+        assert!(patches_outside(&patch("/home/coder/acme-two/x"), cwd));
+        assert!(patches_outside(&patch("../x"), cwd));
+        assert!(!patches_outside(&patch("/home/coder/acme/x"), cwd));
+        assert!(!patches_outside(&patch("src/x"), cwd));
+        assert!(!patches_outside(&patch("/tmp/x"), cwd));
+    }
+}

@@ -197,3 +197,96 @@ impl Thread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::{Story, story};
+
+    fn working() -> Story {
+        story().rollout_begins(0)
+    }
+
+    fn ended(story: Story, at: u64, last: &str) -> Story {
+        let line =
+            format!(r#"{{"type":"task_complete","turn_id":"U","last_agent_message":{last}}}"#);
+        story.line(at, "event_msg", &line)
+    }
+
+    #[test]
+    fn a_turn_is_over_when_its_last_line_is_written() {
+        ended(working(), 900, r#""Done.""#).check(&["0 idle", "0 thinking", "900 task_complete"]);
+    }
+
+    #[test]
+    fn an_interrupt_stays_one_though_a_command_is_written_later() {
+        working()
+            .line(100, "response_item", r#"{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"sleep 30\"}","call_id":"c1"}"#)
+            .line(800, "response_item", r#"{"type":"function_call_output","call_id":"c1","output":"aborted by user"}"#)
+            .line(810, "event_msg", r#"{"type":"turn_aborted","turn_id":"U","reason":"interrupted"}"#)
+            .line(3_300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"CommandExecution","id":"c1","status":"failed","exit_code":-1}}"#)
+            .check_at(20_000, &["0 idle", "0 thinking", "100 acting", "800 thinking", "810 interrupted"]);
+    }
+
+    #[test]
+    fn a_failed_turn_needs_the_operator_and_says_why() {
+        working()
+            .line(500, "event_msg", r#"{"type":"task_complete","turn_id":"U","error":{"message":"hit","codex_error_info":"usage_limit_exceeded"}}"#)
+            .check(&["0 idle", "0 thinking", "500 usage_limit"]);
+    }
+
+    #[test]
+    fn a_plan_waits_for_approval_until_the_next_turn() {
+        let story = working()
+            .line(300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"Plan","id":"U-plan","text":"- one"}}"#);
+        ended(story, 400, r#""Here it is.""#)
+            .line(5_000, "event_msg", r#"{"type":"task_started","turn_id":"V"}"#)
+            .check(&["0 idle", "0 thinking", "400 awaiting_approval", "5000 thinking"]);
+    }
+
+    #[test]
+    fn a_question_that_did_not_stop_the_turn_waits_after_it() {
+        let story = working()
+            .line(300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"AgentMessage","id":"c1","content":[{"type":"Text","text":"Which?"}],"delivery":"async","questions":[{"title":"Which?"}]}}"#);
+        ended(story, 900, r#""I go on.""#).check(&["0 idle", "0 thinking", "900 awaiting_input"]);
+    }
+
+    #[test]
+    fn a_turn_without_a_prompt_compacts() {
+        story()
+            .line(0, "session_meta", r#"{"id":"T","source":"cli"}"#)
+            .line(10, "event_msg", r#"{"type":"task_started","turn_id":"V"}"#)
+            .line(150, "event_msg", r#"{"type":"token_count","info":null}"#)
+            .line(1_500, "compacted", r#"{"message":"…"}"#)
+            .line(
+                1_600,
+                "event_msg",
+                r#"{"type":"task_complete","turn_id":"V","last_agent_message":null}"#,
+            )
+            .check(&["0 idle", "10 thinking", "150 compacting", "1500 thinking", "1600 idle"]);
+    }
+
+    #[test]
+    fn a_goal_that_goes_on_is_not_a_delivery() {
+        let story = working()
+            .line(100, "response_item", r#"{"type":"function_call","name":"create_goal","arguments":"{}","call_id":"c1"}"#)
+            .line(200, "response_item", r#"{"type":"function_call_output","call_id":"c1","output":"{\"goal\":{\"status\":\"active\"}}"}"#);
+        ended(story, 900, r#""One step.""#)
+            .line(950, "event_msg", r#"{"type":"task_started","turn_id":"V"}"#)
+            .check_at(5_000, &["0 idle", "0 thinking", "100 acting", "200 thinking"]);
+    }
+
+    #[test]
+    fn a_lost_last_line_is_made_up_for_by_silence() {
+        working()
+            .line(100, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"Done."}]}}"#)
+            .line(110, "token_usage_record", r#"{"thread_id":"T","turn_id":"U","session_id":"T"}"#)
+            .check_at(15_000, &["0 idle", "0 thinking", "10110 task_complete"]);
+    }
+
+    #[test]
+    fn a_line_of_an_older_turn_changes_nothing() {
+        ended(working(), 900, r#""Done.""#)
+            .line(1_000, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"late"}]}}"#)
+            .check(&["0 idle", "0 thinking", "900 task_complete"]);
+    }
+}

@@ -22,6 +22,9 @@ const HIDDEN_PROMPTS: [&str; 2] = [
     "The following is the Codex agent history whose request action you are assessing",
 ];
 
+/// What Codex calls the threads it starts for itself.
+const HIDDEN_SOURCES: [&str; 3] = ["thread_title", "guardian_review", "memory_consolidation"];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     Session,
@@ -171,9 +174,8 @@ fn role(
     source: Option<&Value>,
     thread_source: Option<&str>,
 ) -> Role {
-    match thread_source {
-        Some("thread_title" | "guardian_review" | "memory_consolidation") => return Role::Hidden,
-        Some(_) | None => {}
+    if thread_source.is_some_and(|source| HIDDEN_SOURCES.contains(&source)) {
+        return Role::Hidden;
     }
     let subagent = source.and_then(|source| source.get("subagent"));
     let spawned = subagent.is_some_and(|subagent| subagent.get("thread_spawn").is_some())

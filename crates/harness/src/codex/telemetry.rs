@@ -169,3 +169,134 @@ impl Thread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::story;
+
+    const OF_T: (&str, &str) = ("conversation.id", "T");
+    const OF_X: (&str, &str) = ("conversation.id", "X");
+    const STARTS: &str = "codex.conversation_starts";
+    const ASKED: (&str, &str) = ("endpoint", "/responses");
+
+    #[test]
+    fn work_shows_and_only_a_long_silence_ends_it() {
+        story()
+            .telemetry(
+                1_000,
+                &[
+                    (0, STARTS, &[OF_T, ("sandbox_policy", "workspace-write")]),
+                    (300, "codex.user_prompt", &[OF_T, ("prompt", "go")]),
+                    (400, "codex.api_request", &[OF_T, ASKED]),
+                    (
+                        500,
+                        "codex.sse_event",
+                        &[OF_T, ("event.kind", "response.completed"), ("input_token_count", "12")],
+                    ),
+                ],
+            )
+            .check_at(20_000, &["1000 thinking", "10500 idle"]);
+    }
+
+    #[test]
+    fn an_open_tool_is_never_ended_by_silence() {
+        story()
+            .telemetry(
+                1_000,
+                &[
+                    (300, "codex.user_prompt", &[OF_T, ("prompt", "go")]),
+                    (
+                        900,
+                        "codex.tool_decision",
+                        &[
+                            OF_T,
+                            ("call_id", "c1"),
+                            ("tool_name", "exec_command"),
+                            ("decision", "approved"),
+                            ("source", "Config"),
+                        ],
+                    ),
+                ],
+            )
+            .check_at(50_000, &["1000 acting"]);
+    }
+
+    #[test]
+    fn warming_up_a_socket_is_not_work() {
+        story()
+            .telemetry(
+                1_000,
+                &[
+                    (0, STARTS, &[OF_T, ("sandbox_policy", "workspace-write")]),
+                    (10, "codex.websocket_request", &[OF_T, ("success", "true")]),
+                    (
+                        20,
+                        "codex.sse_event",
+                        &[OF_T, ("event.kind", "response.completed"), ("input_token_count", "0")],
+                    ),
+                ],
+            )
+            .check_at(5_000, &["1000 idle"]);
+    }
+
+    #[test]
+    fn hidden_threads_make_no_sessions() {
+        story()
+            .telemetry(
+                1_000,
+                &[
+                    (0, "codex.user_prompt", &[OF_T, ("prompt", "go")]),
+                    (10, STARTS, &[OF_X, ("sandbox_policy", "read-only")]),
+                    (20, "codex.user_prompt", &[OF_X, ("prompt", "Generate a concise, single-line task title of at most 36 characters")]),
+                    (30, "codex.api_request", &[OF_X, ASKED]),
+                ],
+            )
+            .check_at(2_000, &["1000 thinking"]);
+    }
+
+    #[test]
+    fn the_decision_ends_a_wait_that_only_a_hook_told_of() {
+        let touch = r#""tool_name":"Bash","tool_input":{"command":"touch /x"},"tool_use_id":"c1""#;
+        story()
+            .hook(0, "PreToolUse", touch)
+            .hook(
+                100,
+                "PermissionRequest",
+                r#""tool_name":"Bash","tool_input":{"command":"touch /x"}"#,
+            )
+            .telemetry(
+                3_000,
+                &[(
+                    2_500,
+                    "codex.tool_decision",
+                    &[
+                        OF_T,
+                        ("call_id", "c1"),
+                        ("decision", "approved_for_session"),
+                        ("source", "User"),
+                    ],
+                )],
+            )
+            .check(&["0 acting", "500 needs_permission", "3000 acting"]);
+    }
+
+    #[test]
+    fn what_comes_late_does_not_wake_a_finished_turn() {
+        story()
+            .rollout_begins(0)
+            .line(
+                900,
+                "event_msg",
+                r#"{"type":"task_complete","turn_id":"U","last_agent_message":"Done."}"#,
+            )
+            .telemetry(
+                1_500,
+                &[
+                    (100, "codex.user_prompt", &[OF_T, ("prompt", "go")]),
+                    (300, "codex.tool_result", &[OF_T, ("call_id", "c1"), ("success", "true")]),
+                    (700, "codex.api_request", &[OF_T, ASKED]),
+                ],
+            )
+            .check_at(5_000, &["0 idle", "0 thinking", "900 task_complete"]);
+    }
+}

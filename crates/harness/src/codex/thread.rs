@@ -94,7 +94,7 @@ impl Thread {
                 return;
             }
             None if self.turn.open => return self.tell(mark, Fact::LlmStarted),
-            None if mark.at <= self.closed_at => return,
+            None if mark.at < self.closed_at => return,
             // Late news of a turn before this one: true, but not where the thread is now.
             Some(_) if mark.at < self.turn.began_at => return self.tell(mark, Fact::TurnStarted),
             Some(_) | None => {}
@@ -141,13 +141,13 @@ impl Thread {
             }
             if self.turn.id.as_deref() != Some(id) {
                 // Its start was lost: this is as good.
-                self.begin_turn(mark, Some(id));
+                self.begin_turn(mark.before(), Some(id));
             }
         }
         if !self.turn.open && mark.at > self.closed_at {
             let finished = self.turn.id.as_deref().is_none_or(|id| self.is_over(id));
             if finished {
-                self.begin_turn(mark, None);
+                self.begin_turn(mark.before(), None);
             }
             self.turn.open = true;
         }

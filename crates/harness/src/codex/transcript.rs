@@ -193,3 +193,75 @@ fn id_in_name(file: &str) -> Option<&str> {
 pub fn parse<T: DeserializeOwned>(payload: &RawValue) -> Option<T> {
     serde_json::from_str(payload.get()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::story;
+    use super::*;
+
+    const CHILD: &str = r#"{"id":"C","session_id":"T","parent_thread_id":"T","thread_source":"subagent","source":{"subagent":{"thread_spawn":{"parent_thread_id":"T","depth":1}}}}"#;
+    const GUARDIAN: &str = r#"{"id":"G","session_id":"T","parent_thread_id":"T","thread_source":"guardian_review","source":{"subagent":{"other":"guardian"}}}"#;
+
+    #[test]
+    fn a_subagent_works_in_its_parents_session_and_a_guardian_in_none() {
+        story()
+            .rollout_begins(0)
+            .line_of("c.jsonl", 100, "session_meta", CHILD)
+            .line_of(
+                "c.jsonl",
+                110,
+                "event_msg",
+                r#"{"type":"task_started","turn_id":"V","root_turn_id":"U"}"#,
+            )
+            .line_of("g.jsonl", 120, "session_meta", GUARDIAN)
+            .line_of("g.jsonl", 130, "event_msg", r#"{"type":"task_started","turn_id":"W"}"#)
+            .line_of("c.jsonl", 900, "event_msg", r#"{"type":"task_complete","turn_id":"V"}"#)
+            .check_at(5_000, &["0 idle", "0 thinking", "110 delegating", "900 thinking"]);
+    }
+
+    #[test]
+    fn a_subagents_file_without_its_first_line_is_still_a_subagents() {
+        story()
+            .rollout_begins(0)
+            .line_of(
+                "c.jsonl",
+                110,
+                "event_msg",
+                r#"{"type":"task_started","turn_id":"V","root_turn_id":"U"}"#,
+            )
+            .line_of(
+                "c.jsonl",
+                150,
+                "event_msg",
+                r#"{"type":"thread_settings_applied","thread_id":"C"}"#,
+            )
+            .line_of(
+                "c.jsonl",
+                300,
+                "token_usage_record",
+                r#"{"thread_id":"C","session_id":"T","turn_id":"V"}"#,
+            )
+            .check_at(5_000, &["0 idle", "0 thinking", "150 delegating"]);
+    }
+
+    #[test]
+    fn a_file_without_its_first_line_is_known_by_what_follows() {
+        story()
+            .line(0, "event_msg", r#"{"type":"task_started","turn_id":"U","root_turn_id":"U"}"#)
+            .line(
+                100,
+                "event_msg",
+                r#"{"type":"thread_settings_applied","thread_id":"T","thread_settings":{}}"#,
+            )
+            .check_at(1_000, &["250 thinking"]);
+    }
+
+    #[test]
+    fn a_files_name_ends_in_its_thread() {
+        let id = "01a1e089-da9d-7e41-80e9-efccc9f16341";
+        let name = format!("/h/sessions/2026/11/15/rollout-2026-11-15T18-48-13-{id}.jsonl");
+        assert_eq!(id_in_name(&name), Some(id));
+        assert_eq!(id_in_name("rollout.jsonl"), None);
+        assert_eq!(id_in_name("ä.jsonl"), None);
+    }
+}
