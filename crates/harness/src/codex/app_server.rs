@@ -191,9 +191,7 @@ impl Thread {
                 }
             }
             "thread/compacted" => self.tell(mark, Fact::CompactionEnded),
-            "thread/closed" | "thread/archived" | "thread/deleted" => {
-                self.tell(mark, Fact::SessionEnded { process: None, exit_code: None });
-            }
+            "thread/closed" | "thread/archived" | "thread/deleted" => self.gone(mark, None),
             "hook/completed" => self.hook_ran(mark, turn, told.run.as_ref()),
             _ => return is_of_no_account(method),
         }
@@ -207,14 +205,14 @@ impl Thread {
                 let has = |name: &str| flags.iter().any(|flag| flag == name);
                 self.waits(mark, has("waitingOnApproval"), has("waitingOnUserInput"));
             }
+            // Late news of the time before this turn.
+            Some("idle") if self.turn.open && mark.at < self.turn.began_at => {}
             Some("idle") if self.turn.open => self.end_after(mark, IDLE_GRACE_MS, None, true),
             Some("idle") if !self.is_introduced() => self.exists(mark),
             Some("systemError") if !self.turn.failed => {
                 self.end(mark, None, End::Failed(failure(None, None)));
             }
-            Some("notLoaded") => {
-                self.tell(mark, Fact::SessionEnded { process: None, exit_code: None });
-            }
+            Some("notLoaded") => self.gone(mark, None),
             Some(_) | None => {}
         }
     }
@@ -391,5 +389,43 @@ mod tests {
                 r#"{"id":3,"result":{"data":[{"id":"O","status":{"type":"notLoaded"}},"T"]}}"#,
             )
             .check_at(5_000, &[]);
+    }
+
+    #[test]
+    fn a_subagent_that_is_unloaded_does_not_end_its_session() {
+        working()
+            .server(300, r#"{"method":"turn/started","params":{"threadId":"C","turn":{"id":"V","rootTurnId":"U"}}}"#)
+            .server(900, r#"{"method":"thread/status/changed","params":{"threadId":"C","status":{"type":"notLoaded"}}}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "300 delegating", "900 thinking"]);
+    }
+
+    #[test]
+    fn a_thread_that_is_unloaded_has_ended() {
+        working()
+            .status(900, r#"{"type":"notLoaded"}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "900 session_ended"]);
+    }
+
+    #[test]
+    fn a_turn_that_was_joined_in_the_middle_stays_over_once_it_is() {
+        let story = story()
+            .server(0, r#"{"id":2,"result":{"thread":{"id":"T","source":"vscode","status":{"type":"active","activeFlags":[]}}}}"#);
+        completed(story, 900, r#"{"id":"U","rootTurnId":"U","status":"completed"}"#)
+            .server(950, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"agentMessage","id":"m"}}}"#)
+            .check_at(5_000, &["0 thinking", "900 idle"]);
+    }
+
+    #[test]
+    fn compaction_over_the_server_is_not_idle() {
+        let story = working()
+            .server(200, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#)
+            .server(900, r#"{"method":"item/completed","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#);
+        completed(story, 950, r#"{"id":"U","status":"completed","items":[]}"#).check(&[
+            "0 idle",
+            "100 thinking",
+            "200 compacting",
+            "900 thinking",
+            "950 idle",
+        ]);
     }
 }

@@ -143,7 +143,7 @@ impl Thread {
                 self.needs_person(&id);
             }
             None => {
-                let due = mark.at.plus_ms(FLAG_GRACE_MS);
+                let due = mark.due(FLAG_GRACE_MS);
                 *self.flag_of(kind) = Some(Flag { due, mark });
             }
         }

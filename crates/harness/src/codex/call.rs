@@ -72,14 +72,16 @@ impl Calls {
         }
     }
 
-    /// The open call a permission is about: the newest with that command.
-    pub fn running(&self, command: Option<&str>) -> Option<&Call> {
-        let command = command?.trim_end();
-        self.0
-            .iter()
-            .rev()
-            .filter(|call| !call.ended)
-            .find(|call| call.command.as_deref().is_some_and(|known| known.trim_end() == command))
+    /// The open call a permission is about: the newest with that command or, where the tool runs
+    /// none, the newest of that tool.
+    pub fn running(&self, tool: &str, command: Option<&str>) -> Option<&Call> {
+        let mut open = self.0.iter().rev().filter(|call| !call.ended);
+        match command.map(str::trim_end) {
+            Some(command) => open.find(|call| {
+                call.command.as_deref().is_some_and(|known| known.trim_end() == command)
+            }),
+            None => open.find(|call| call.tool.as_str() == tool),
+        }
     }
 
     /// The response that was streamed is complete. True if it called anything.

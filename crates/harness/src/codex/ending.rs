@@ -43,15 +43,13 @@ impl Thread {
             End::Completed { .. } if known_over => {}
             End::Failed(_) | End::Interrupted if known_over && !is_current => {}
             End::Completed { last_message } => {
-                if !is_current && self.turn.id.is_some() {
-                    self.new_turn(mark, turn);
+                match &self.turn.id {
+                    Some(_) if !is_current => self.new_turn(mark, turn),
+                    Some(_) => {}
+                    None => self.turn.id = turn.map(Arc::from),
                 }
-                let ending = Ending {
-                    due: mark.at.plus_ms(GOAL_GRACE_MS),
-                    mark,
-                    last_message,
-                    definite: true,
-                };
+                let ending =
+                    Ending { due: mark.due(GOAL_GRACE_MS), mark, last_message, definite: true };
                 if self.settings.goal_active && self.agent.is_main() {
                     self.ending = Some(ending);
                 } else {
@@ -127,7 +125,7 @@ impl Thread {
         last_message: Option<String>,
         definite: bool,
     ) {
-        let due = mark.at.plus_ms(wait_ms);
+        let due = mark.due(wait_ms);
         let last_message =
             last_message.or_else(|| self.ending.take().and_then(|ending| ending.last_message));
         self.ending = Some(Ending { due, mark, last_message, definite });

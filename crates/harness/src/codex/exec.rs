@@ -54,7 +54,11 @@ impl Handler {
 impl Thread {
     fn take_exec(&mut self, mark: Mark, event: &wire::ExecEvent) -> bool {
         match event.r#type.as_deref().unwrap_or_default() {
-            "thread.started" => self.exists(mark),
+            "thread.started" => {
+                self.exists(mark);
+                // A run is one turn, and begins with it.
+                self.begin_turn(mark, None);
+            }
             "turn.started" => self.begin_turn(mark, None),
             "turn.completed" => {
                 if self.turn.open {
@@ -117,8 +121,7 @@ mod tests {
             .exec(400, r#"{"type":"turn.completed","usage":{"input_tokens":4800}}"#)
             .signal(500, Channel::Process, None, br#"{"sessionId":"T","exited":true}"#)
             .check(&[
-                "0 idle",
-                "10 thinking",
+                "0 thinking",
                 "100 acting",
                 "200 thinking",
                 "400 task_complete",
@@ -133,7 +136,7 @@ mod tests {
             .exec(10, r#"{"type":"turn.started"}"#)
             .exec(100, r#"{"type":"error","message":"Reconnecting... 1/2"}"#)
             .exec(900, r#"{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}"#)
-            .check(&["0 idle", "10 thinking", "100 retrying", "900 usage_limit"]);
+            .check(&["0 thinking", "100 retrying", "900 usage_limit"]);
     }
 
     #[test]

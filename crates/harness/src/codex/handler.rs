@@ -99,8 +99,7 @@ impl Handler {
         self.introduce(signal.at, &id, Role::Session);
         let mark = Mark::arrival(signal);
         if let Some(thread) = self.roster.thread(signal.at, &id) {
-            let exit_code = seen.exit_code;
-            thread.tell(mark, Fact::SessionEnded { process: None, exit_code });
+            thread.gone(mark, seen.exit_code);
         }
     }
 
@@ -190,6 +189,7 @@ impl Handler {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use qd_session::moment::Timestamp;
 
     use super::super::story::story;
@@ -311,5 +311,64 @@ mod tests {
         );
         assert_eq!(handler.rpc_id("T", &RequestId::new("c1")), Some(&Value::from(4)));
         assert_eq!(handler.rpc_id("T", &RequestId::new("c2")), None);
+    }
+
+    /// Whole messages to be cut and broken.
+    const SAMPLES: [(Channel, &str); 8] = [
+        (
+            Channel::Hook,
+            r#"{"session_id":"T","turn_id":"U","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"c1"}"#,
+        ),
+        (
+            Channel::Hook,
+            r#"{"session_id":"T","turn_id":"U","hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"ls"}}"#,
+        ),
+        (
+            Channel::Notify,
+            r#"{"type":"agent-turn-complete","thread-id":"T","turn-id":"U","input-messages":["go"]}"#,
+        ),
+        (
+            Channel::Transcript,
+            r#"{"timestamp":"2026-11-15T18:40:00.000Z","type":"session_meta","payload":{"id":"T","source":"cli"}}"#,
+        ),
+        (
+            Channel::Transcript,
+            r#"{"timestamp":"2026-11-15T18:40:00.000Z","type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"ä\"}","call_id":"c1"}}"#,
+        ),
+        (
+            Channel::AppServer,
+            r#"{"method":"thread/status/changed","params":{"threadId":"T","status":{"type":"active","activeFlags":["waitingOnApproval"]}},"emittedAtMs":1}"#,
+        ),
+        (Channel::Exec, r#"{"type":"thread.started","thread_id":"T"}"#),
+        (
+            Channel::Otel,
+            r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[{"key":"event.name","value":{"stringValue":"codex.user_prompt"}},{"key":"conversation.id","value":{"stringValue":"T"}}]}]}]}]}"#,
+        ),
+    ];
+
+    proptest! {
+        #[test]
+        fn no_signal_however_broken_panics(
+            steps in prop::collection::vec((0..8usize, any::<prop::sample::Index>(), any::<u8>(), 0..3u8), 1..60)
+        ) {
+            let mut handler = Handler::default();
+            for (now, (sample, place, byte, how)) in (0u64..).zip(steps) {
+                let (channel, text) = SAMPLES[sample];
+                let mut payload = text.as_bytes().to_vec();
+                let place = place.index(payload.len());
+                match how {
+                    0 => payload.truncate(place),
+                    1 => payload[place] = byte,
+                    _ => {}
+                }
+                let at = Timestamp(now * 97);
+                let direction = Direction::FromAgent;
+                let file = Some("t.jsonl");
+                handler.handle_signal(&Signal { at, seq: 0, channel, direction, file, payload: &payload });
+                if let Some(due) = handler.next_timeout().filter(|due| *due <= at) {
+                    handler.handle_timeout(due.max(at));
+                }
+            }
+        }
     }
 }

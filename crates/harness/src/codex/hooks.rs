@@ -89,7 +89,7 @@ impl Thread {
                     self.begin_turn(mark, None);
                 }
             }
-            "SessionEnd" => self.tell(mark, Fact::SessionEnded { process: None, exit_code: None }),
+            "SessionEnd" => self.gone(mark, None),
             "UserPromptSubmit" => {
                 self.begin_turn(mark, turn);
                 self.prompted(mark, turn, hook.prompt.as_deref());
@@ -157,7 +157,7 @@ impl Thread {
             kind: Kind::Question,
             stage,
             mark,
-            due: Some(mark.at.plus_ms(QUESTION_SILENCE_MS)),
+            due: Some(mark.due(QUESTION_SILENCE_MS)),
             ask: Ask {
                 call: Some(CallId::new(call)),
                 tool: Some(ToolName::new(QUESTION_TOOL)),
@@ -174,7 +174,8 @@ impl Thread {
     /// The hook names no call: it is the one that runs this command.
     fn permission_asked(&mut self, mark: Mark, turn: Option<&str>, hook: &wire::Hook) {
         let command = command_of(hook);
-        let call = self.calls.running(command.as_deref()).map(|call| call.id.clone());
+        let tool = hook.tool_name.as_deref().unwrap_or_default();
+        let call = self.calls.running(tool, command.as_deref()).map(|call| call.id.clone());
         if turn.is_some_and(|turn| self.is_over(turn)) {
             return;
         }
@@ -190,7 +191,7 @@ impl Thread {
         };
         let wait_ms =
             if self.turn.heard.app_server { HOOK_SILENCE_WATCHED_MS } else { HOOK_SILENCE_MS };
-        let due = (!self.settings.decides_alone()).then(|| mark.at.plus_ms(wait_ms));
+        let due = (!self.settings.decides_alone()).then(|| mark.due(wait_ms));
         let input = hook.tool_input.as_ref().map(|input| input.get());
         let reason = input.and_then(|input| field(input, "description"));
         let request = Request {
@@ -214,12 +215,15 @@ impl Thread {
 
     fn after_tool(&mut self, mark: Mark, turn: Option<&str>, hook: &wire::Hook) {
         let Some(id) = hook.tool_use_id.as_deref() else { return };
-        if let Some(command) = command_of(hook) {
-            let done = self.requests.take_all(|request| {
-                request.ask.call.is_none() && request.command.as_ref() == Some(&command)
-            });
-            self.resolve_all(mark, done);
-        }
+        let command = command_of(hook);
+        let tool = hook.tool_name.as_deref();
+        let done = self.requests.take_all(|request| {
+            request.ask.call.is_none()
+                && !request.made_up
+                && request.command == command
+                && request.ask.tool.as_ref().map(ToolName::as_str) == tool
+        });
+        self.resolve_all(mark, done);
         if let Some(response) = &hook.tool_response {
             self.goal_told(hook.tool_name.as_deref().unwrap_or_default(), response.get());
         }
@@ -260,7 +264,7 @@ impl Thread {
 
 /// What a hook's tool runs: shells and patches call it `command`.
 fn command_of(hook: &wire::Hook) -> Option<String> {
-    field(hook.tool_input.as_ref()?.get(), "command")
+    field(hook.tool_input.as_ref()?.get(), "command").as_deref().map(text::command)
 }
 
 fn field(json: &str, name: &str) -> Option<String> {

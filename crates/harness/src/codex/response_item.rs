@@ -56,6 +56,7 @@ impl Thread {
     fn asks_to_leave(&self, tool: &str, input: &str) -> bool {
         match tool {
             "apply_patch" => self.settings.cwd().is_some_and(|cwd| patches_outside(input, cwd)),
+            "request_permissions" => true,
             _ => input.contains("require_escalated"),
         }
     }
@@ -82,7 +83,7 @@ impl Thread {
             kind: Kind::Approval,
             stage: Stage::UnderReview,
             mark,
-            due: Some(mark.at.plus_ms(wait_ms)),
+            due: Some(mark.due(wait_ms)),
             ask: Ask {
                 call: Some(CallId::new(call)),
                 tool: Some(ToolName::new(tool)),
@@ -176,8 +177,7 @@ mod tests {
             .line(3_000, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"CommandExecution","id":"c1","status":"completed","exit_code":0}}"#)
             .line(3_100, "response_item", OUTPUT)
             .check(&[
-                "0 idle",
-                "0 thinking",
+                "0 idle", "0 thinking",
                 "100 acting",
                 "700 needs_permission",
                 "3000 acting",

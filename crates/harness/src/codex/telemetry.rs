@@ -195,7 +195,7 @@ mod tests {
                     ),
                 ],
             )
-            .check_at(20_000, &["1000 thinking", "10500 idle"]);
+            .check_at(20_000, &["1000 thinking", "11000 idle"]);
     }
 
     #[test]

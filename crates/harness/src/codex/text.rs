@@ -11,6 +11,9 @@ const ABOUT_CHARS_MAX: usize = 200;
 /// A request's input, shown in full before somebody allows it.
 const INPUT_BYTES_MAX: usize = 64 << 10;
 
+/// A command or patch, as far as two tellings of it are compared.
+const COMMAND_BYTES_MAX: usize = 4 << 10;
+
 /// A signal nobody understood: enough to see what it was.
 const UNRECOGNISED_BYTES_MAX: usize = 2 << 10;
 
@@ -28,6 +31,10 @@ pub fn about(text: &str) -> Arc<str> {
 
 pub fn input(text: &str) -> Arc<str> {
     Arc::from(cut(text, INPUT_BYTES_MAX))
+}
+
+pub fn command(text: &str) -> String {
+    cut(text, COMMAND_BYTES_MAX).to_owned()
 }
 
 pub fn unrecognised(payload: &[u8]) -> Arc<str> {

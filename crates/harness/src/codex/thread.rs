@@ -61,7 +61,7 @@ impl Thread {
     }
 
     pub fn tell(&mut self, mark: Mark, fact: Fact) {
-        let Mark { at, seq, source } = mark;
+        let Mark { at, seq, source, .. } = mark;
         self.told.push(AgentEvent { at, seq, source, agent: self.agent.clone(), fact });
     }
 
@@ -74,6 +74,14 @@ impl Thread {
         if self.agent.is_main() {
             self.introduced = true;
             self.tell(mark, Fact::SessionStarted { process: None });
+        }
+    }
+
+    /// The thread is gone: a session with it, or only a subagent.
+    pub fn gone(&mut self, mark: Mark, exit_code: Option<i32>) {
+        match self.agent.is_main() {
+            true => self.tell(mark, Fact::SessionEnded { process: None, exit_code }),
+            false => self.tell(mark, Fact::SubagentEnded),
         }
     }
 
@@ -244,7 +252,7 @@ impl Thread {
         Call {
             id: CallId::new(id),
             tool: ToolName::new(tool),
-            command,
+            command: command.as_deref().map(text::command),
             ended: false,
             in_rollout: false,
             response_over: false,
