@@ -5,6 +5,7 @@ use qd_session::monitor::{Ask, Stage};
 use serde_json::Value;
 
 use super::call::Call;
+use super::ending::End;
 use super::hooks::QUESTION_TOOL;
 use super::mark::Mark;
 use super::request::{HINT_SILENCE_HOOKED_MS, HINT_SILENCE_MS, Kind, Request};
@@ -103,9 +104,12 @@ impl Thread {
         if let Some(tool) = self.calls.find(&id).map(|call| call.tool.clone()) {
             self.goal_told(tool.as_str(), &output);
         }
-        // The line that ends the turn follows: nobody will take this result.
-        if output.contains("aborted by user") {
+        if item.output.as_ref().is_some_and(is_aborted) {
             self.end_call(mark, &id, false);
+            // The line that says so follows. Until then the agent would seem to work again.
+            if turn.is_none_or(|turn| !self.is_over(turn)) && self.turn.open {
+                self.end(mark, None, End::Interrupted);
+            }
         } else {
             self.end_tool(mark, turn, &id, true);
         }
@@ -117,6 +121,14 @@ fn command_of(arguments: &str) -> Option<String> {
     let value: Value = serde_json::from_str(arguments).ok()?;
     let command = value.get("cmd").or_else(|| value.get("command"))?;
     wire::command_line(command)
+}
+
+/// What Codex itself writes for a call that a person aborted. A command may print the same words,
+/// but stands below a header.
+fn is_aborted(output: &Value) -> bool {
+    let text = output.as_str().unwrap_or_default().trim_end();
+    let alone = text.strip_prefix("Wall time: ").and_then(|rest| rest.split_once('\n'));
+    alone.map_or(text, |(_, rest)| rest) == "aborted by user"
 }
 
 /// A patch that writes where neither the workspace nor the temporary folder is.
@@ -183,6 +195,29 @@ mod tests {
                 "3000 acting",
                 "3100 thinking",
             ]);
+    }
+
+    #[test]
+    fn a_prompt_that_is_escaped_never_looks_like_work() {
+        escalated()
+            .line(4_000, "response_item", r#"{"type":"function_call_output","call_id":"c1","output":"Wall time: 2.9 seconds\naborted by user"}"#)
+            .line(4_040, "response_item", r#"{"type":"message","role":"user"}"#)
+            .line(4_050, "event_msg", r#"{"type":"turn_aborted","turn_id":"U","reason":"interrupted"}"#)
+            .check(&[
+                "0 idle",
+                "0 thinking",
+                "100 acting",
+                "700 needs_permission",
+                "4000 interrupted",
+            ]);
+    }
+
+    #[test]
+    fn only_codex_itself_says_that_a_call_was_aborted() {
+        assert!(is_aborted(&Value::from("aborted by user")));
+        assert!(is_aborted(&Value::from("Wall time: 2.2 seconds\naborted by user")));
+        let printed = "Chunk ID: 1\nWall time: 0.1 seconds\nOutput:\naborted by user\n";
+        assert!(!is_aborted(&Value::from(printed)));
     }
 
     #[test]

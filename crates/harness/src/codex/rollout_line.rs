@@ -224,7 +224,7 @@ mod tests {
             .line(800, "response_item", r#"{"type":"function_call_output","call_id":"c1","output":"aborted by user"}"#)
             .line(810, "event_msg", r#"{"type":"turn_aborted","turn_id":"U","reason":"interrupted"}"#)
             .line(3_300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"CommandExecution","id":"c1","status":"failed","exit_code":-1}}"#)
-            .check_at(20_000, &["0 idle", "0 thinking", "100 acting", "800 thinking", "810 interrupted"]);
+            .check_at(20_000, &["0 idle", "0 thinking", "100 acting", "800 interrupted"]);
     }
 
     #[test]
