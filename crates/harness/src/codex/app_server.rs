@@ -74,7 +74,7 @@ impl Handler {
 
     /// A turn below another thread's turn is a subagent's; one of its own makes a session.
     fn meet_by_turn(&mut self, now: Timestamp, id: &str, turn: &wire::Turn) {
-        if self.roster.knows(id) {
+        if self.roster.is_certain(id) {
             return;
         }
         match (turn.id.as_deref(), turn.root_turn_id.as_deref()) {

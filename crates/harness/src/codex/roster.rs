@@ -51,6 +51,11 @@ impl Roster {
         self.threads.contains_key(id)
     }
 
+    /// Somebody has said what it is.
+    pub fn is_certain(&self, id: &str) -> bool {
+        self.threads.get(id).is_some_and(|known| !known.assumed)
+    }
+
     /// The thread, if it is one to be told about.
     pub fn thread(&mut self, now: Timestamp, id: &str) -> Option<&mut Thread> {
         let known = self.threads.get_mut(id)?;

@@ -17,9 +17,13 @@ use super::thread::Thread;
 use super::{instant, text, wire};
 use crate::signal::Signal;
 
-/// Silence after a finished response, with no tool open, that ends a turn nobody else is heard
-/// of. Records are up to 1.1 s late, and a slow hook may hold a tool's decision for 1.8 s.
-const SILENT_END_MS: u64 = 10_000;
+/// Silence after a finished response that ends a turn nobody else is heard of. Records are up to
+/// 1.1 s late, and a slow hook was seen to hold a tool's decision for 1.8 s. A person who is asked
+/// is silence too: the session then needs somebody, which is as much as can be said.
+const SILENT_END_MS: u64 = 5_000;
+
+/// The same after a failed request: the client may try again, each time later.
+const SILENT_FAILURE_MS: u64 = 30_000;
 
 impl Handler {
     pub(super) fn handle_telemetry(&mut self, signal: &Signal<'_>) {
@@ -114,11 +118,14 @@ impl Thread {
             }
             "codex.tool_result" => {
                 let Some(call) = call else { return };
+                if !self.turn.heard.anybody() {
+                    // The turn goes on: the response before it was not the last.
+                    self.ending = None;
+                }
                 self.end_tool(mark, None, &CallId::new(call), true);
             }
             _ => {}
         }
-        self.push_silent_end(mark);
     }
 
     fn api_requested(&mut self, mark: Mark, record: &wire::LogRecord) {
@@ -131,6 +138,7 @@ impl Thread {
                 if self.at_work(mark, None) {
                     let message = Some(text::about(&message));
                     self.tell(mark, Fact::LlmRetrying { message });
+                    self.end_in_silence(mark, SILENT_FAILURE_MS);
                 }
             }
             None => self.llm(mark, None),
@@ -152,20 +160,16 @@ impl Thread {
                     };
                     self.uses(mark, usage);
                 }
+                self.end_in_silence(mark, SILENT_END_MS);
             }
             Some(_) | None => {}
         }
     }
 
-    /// Where nobody else is heard, each record puts the silent end off.
-    fn push_silent_end(&mut self, mark: Mark) {
-        if self.turn.heard.anybody() || !self.turn.open {
-            return;
-        }
-        if self.calls.any_open() {
-            self.ending = None;
-        } else {
-            self.end_after(mark, SILENT_END_MS, None, false);
+    /// Where nobody else is heard, silence must do for an end.
+    fn end_in_silence(&mut self, mark: Mark, silence_ms: u64) {
+        if !self.turn.heard.anybody() && self.turn.open && !self.calls.any_open() {
+            self.end_after(mark, silence_ms, None, false);
         }
     }
 }
@@ -195,7 +199,7 @@ mod tests {
                     ),
                 ],
             )
-            .check_at(20_000, &["1000 thinking", "11000 idle"]);
+            .check_at(20_000, &["1000 thinking", "6000 idle"]);
     }
 
     #[test]
@@ -298,5 +302,20 @@ mod tests {
                 ],
             )
             .check_at(5_000, &["0 idle", "0 thinking", "900 task_complete"]);
+    }
+
+    #[test]
+    fn a_tool_that_ran_puts_the_silent_end_off() {
+        let completed = [OF_T, ("event.kind", "response.completed"), ("input_token_count", "12")];
+        story()
+            .telemetry(
+                1_000,
+                &[
+                    (300, "codex.user_prompt", &[OF_T, ("prompt", "go")]),
+                    (500, "codex.sse_event", &completed),
+                    (600, "codex.tool_result", &[OF_T, ("call_id", "c1"), ("success", "true")]),
+                ],
+            )
+            .check_at(20_000, &["1000 thinking"]);
     }
 }

@@ -95,7 +95,7 @@ impl Handler {
 
     /// A turn that hangs below another thread's turn is a subagent's.
     fn note_root(&mut self, now: Timestamp, id: &str, whose: &Whose) {
-        if self.roster.knows(id) {
+        if self.roster.is_certain(id) {
             return;
         }
         if let Some(session) = whose.session_id.as_deref().filter(|session| *session != id) {
@@ -263,5 +263,28 @@ mod tests {
         assert_eq!(id_in_name(&name), Some(id));
         assert_eq!(id_in_name("rollout.jsonl"), None);
         assert_eq!(id_in_name("ä.jsonl"), None);
+    }
+
+    #[test]
+    fn a_subagent_that_was_taken_for_a_session_gives_its_card_back() {
+        story()
+            .rollout_begins(0)
+            .line_of(
+                "c.jsonl",
+                100,
+                "event_msg",
+                r#"{"type":"thread_settings_applied","thread_id":"C"}"#,
+            )
+            .line_of("c.jsonl", 110, "response_item", r#"{"type":"message","role":"assistant"}"#)
+            .line_of(
+                "c.jsonl",
+                900,
+                "token_usage_record",
+                r#"{"thread_id":"C","session_id":"T","turn_id":"V"}"#,
+            )
+            .check_at(
+                5_000,
+                &["0 idle", "0 thinking", "350 thinking of C", "900 session_ended of C"],
+            );
     }
 }
