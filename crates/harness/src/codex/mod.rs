@@ -1,5 +1,48 @@
 //! What Codex says, and how to answer it.
+//!
+//! Seen and measured: 0.166.0. Sources, the best first: messages of the app-server (the shared
+//! daemon's socket or a server of our own), hooks and the notify program, rollouts (session
+//! files), the output of `codex exec --json`, OpenTelemetry logs over SSE and WebSocket
+//! transports.
+//!
+//! Oddities:
+//! - Title, guardian and review threads look like sessions everywhere; subagents are announced by
+//!   their parent only, or by their own rollout.
+//! - The permission hook fires also when nobody will be asked, and names no call.
+//! - Interrupts and failures fire no hook and no notify. Telemetry is silent at the end of a turn,
+//!   and while a person is asked.
+//! - A `Stop` hook may send the agent on; a turn is over when the rollout or the server says so.
+//! - A command may be written as completed seconds after its turn was aborted.
+//! - In code mode the model's only call is a script, `exec`; what the script calls has ids of its
+//!   own that the rollout's messages never name.
 
+mod app_server;
+mod attention;
+mod call;
+pub mod client;
+mod ending;
+mod exec;
+mod failure;
 mod handler;
+mod hold;
+mod hooks;
+mod instant;
+mod mark;
+pub mod reply;
+mod request;
+mod response_item;
+mod rollout_line;
+mod roster;
+mod server_item;
+mod server_request;
+mod settings;
+#[cfg(test)]
+mod story;
+mod telemetry;
+mod text;
+mod thread;
+mod transcript;
+mod turn;
+mod wire;
 
 pub use self::handler::Handler;

@@ -1,0 +1,431 @@
+//! The app-server: the shared daemon's socket, or a server of our own.
+//!
+//! Its `thread/status/changed` is the best truth there is, and comes for every thread of the
+//! server; turns and items only for threads somebody subscribed to. Subagents are never announced.
+
+use std::sync::Arc;
+
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Fact, Place, Usage};
+use serde_json::Value;
+
+use super::ending::End;
+use super::failure::{failure, resets_at};
+use super::handler::Handler;
+use super::mark::Mark;
+use super::roster::Role;
+use super::thread::Thread;
+use super::{text, wire};
+use crate::signal::{Direction, Signal};
+
+/// A thread becomes idle a moment before its turn is said to be over, and how.
+const IDLE_GRACE_MS: u64 = 150;
+
+/// A message is written when it is emitted; one that claims to be older than this is not believed.
+const EMITTED_MAX_MS: u64 = 10_000;
+
+impl Handler {
+    pub(super) fn handle_message(&mut self, signal: &Signal<'_>) {
+        let Some(message) = self.parsed::<wire::Message>(signal) else { return };
+        let emitted = message.emitted_at_ms.map(Timestamp);
+        let recent = emitted.filter(|at| signal.at.ms_since(*at) <= EMITTED_MAX_MS);
+        let mark = Mark::told(signal, recent);
+        if signal.direction == Direction::ToAgent {
+            // What somebody asks for happens when the server says so.
+            return;
+        }
+        let Some(method) = message.method.as_deref() else {
+            return self.handle_result(signal.at, mark, message.result.as_deref());
+        };
+        let params = message.params.as_ref().map_or("{}", |params| params.get());
+        let Ok(told) = serde_json::from_str::<wire::Params>(params) else {
+            return self.not_understood(signal, None);
+        };
+        if let Some(resets_at) = told.rate_limits.as_ref().and_then(resets_at) {
+            self.limit_resets_at = Some(resets_at);
+        }
+        if let Some(thread) = &told.thread {
+            return self.thread_told(signal.at, mark, thread);
+        }
+        let Some(id) = told.thread_id.clone() else { return };
+        if let Some(turn) = &told.turn {
+            self.meet_by_turn(signal.at, &id, turn);
+        }
+        if self.is_stranger(signal, &id) {
+            return;
+        }
+        if let Some(item) = told.item.as_ref().filter(|item| item.kind() == "subAgentActivity") {
+            return self.subagent_acts(signal.at, mark, &id, item);
+        }
+        let resets_at = self.limit_resets_at;
+        let understood = match self.roster.thread(signal.at, &id) {
+            Some(thread) => {
+                let request = message.id.map(|rpc| (rpc, params));
+                let understood = thread.take_message(mark, method, &told, request, resets_at);
+                thread.turn.heard.app_server = true;
+                understood
+            }
+            None => true,
+        };
+        if !understood {
+            self.not_understood(signal, Some(&id));
+        }
+    }
+
+    /// A turn below another thread's turn is a subagent's; one of its own makes a session.
+    fn meet_by_turn(&mut self, now: Timestamp, id: &str, turn: &wire::Turn) {
+        if self.roster.is_certain(id) {
+            return;
+        }
+        match (turn.id.as_deref(), turn.root_turn_id.as_deref()) {
+            (Some(own), Some(root)) if own == root => self.introduce(now, id, Role::Session),
+            (Some(_), Some(root)) => self.meet_by_root(now, id, root),
+            (_, None) | (None, _) => {}
+        }
+    }
+
+    /// Answers to whoever is connected: they describe threads.
+    fn handle_result(
+        &mut self,
+        now: Timestamp,
+        mark: Mark,
+        result: Option<&serde_json::value::RawValue>,
+    ) {
+        let Some(result) = result else { return };
+        let Ok(value) = serde_json::from_str::<Value>(result.get()) else { return };
+        let listed = value.get("data").and_then(Value::as_array).into_iter().flatten();
+        for described in value.get("thread").into_iter().chain(listed) {
+            if let Ok(thread) = serde_json::from_value::<wire::Thread>(described.clone()) {
+                self.thread_told(now, mark, &thread);
+            }
+        }
+    }
+
+    fn thread_told(&mut self, now: Timestamp, mark: Mark, told: &wire::Thread) {
+        let (Some(id), Some(status)) = (told.id.as_deref(), told.status.as_ref()) else { return };
+        // History, not a session: nobody has it loaded.
+        if status.r#type.as_deref() == Some("notLoaded") {
+            return;
+        }
+        self.introduce(now, id, told.role());
+        let Some(thread) = self.roster.thread(now, id) else { return };
+        thread.turn.heard.app_server = true;
+        let place = Place {
+            cwd: told.cwd.as_deref().map(Arc::from),
+            branch: told.git_info.as_ref().and_then(|git| git.branch.as_deref()).map(Arc::from),
+            transcript: told.path.as_deref().map(Arc::from),
+        };
+        thread.lives_in(mark, place);
+        if let Some(name) = told.name.as_deref() {
+            thread.tell(mark, Fact::TitleKnown { title: text::about(name), custom: false });
+        }
+        thread.status_told(mark, status);
+    }
+}
+
+impl Thread {
+    /// False if the message is none we know.
+    fn take_message(
+        &mut self,
+        mark: Mark,
+        method: &str,
+        told: &wire::Params,
+        request: Option<(Value, &str)>,
+        resets_at: Option<Timestamp>,
+    ) -> bool {
+        if let Some((rpc, params)) = request {
+            return self.take_request(mark, method, told, rpc, params);
+        }
+        let turn = told.turn_id.as_deref();
+        match method {
+            "thread/status/changed" => {
+                let status = told.status.clone().unwrap_or_default();
+                let Ok(status) = serde_json::from_value(status) else { return false };
+                self.status_told(mark, &status);
+            }
+            "turn/started" => {
+                let id = told.turn.as_ref().and_then(|turn| turn.id.as_deref());
+                self.begin_turn(mark, id);
+            }
+            "turn/completed" => self.turn_completed(mark, told, resets_at),
+            "item/started" => self.item_started(mark, turn, told.item.as_ref()),
+            "item/completed" => self.item_completed(mark, turn, told.item.as_ref()),
+            "error" if told.will_retry == Some(true) => {
+                if self.at_work(mark, turn) {
+                    let message = told.error.as_ref().and_then(|error| error.message.as_deref());
+                    self.tell(mark, Fact::LlmRetrying { message: message.map(text::about) });
+                }
+            }
+            "error" => {
+                self.turn.failed = true;
+                self.end(mark, turn, End::Failed(failure(told.error.as_ref(), resets_at)));
+            }
+            "serverRequest/resolved" => {
+                if let Some(rpc) = &told.request_id {
+                    self.resolve_rpc(mark, rpc);
+                }
+            }
+            "thread/tokenUsage/updated" => {
+                let info = told.token_usage.as_ref();
+                let tokens = info.and_then(|info| info.last_token_usage.as_ref());
+                let usage = Usage {
+                    model: None,
+                    context_tokens: tokens.and_then(|tokens| tokens.total_tokens),
+                    context_window: info.and_then(|info| info.model_context_window),
+                };
+                self.uses(mark, usage);
+            }
+            "thread/goal/updated" => {
+                let status = told.goal.as_ref().and_then(|goal| goal.status.as_deref());
+                self.settings.goal_active = status == Some("active");
+            }
+            "thread/goal/cleared" => self.settings.goal_active = false,
+            "thread/settings/updated" => {
+                if let Some(settings) = &told.thread_settings {
+                    self.apply_settings(mark, settings);
+                }
+            }
+            "thread/name/updated" => {
+                if let Some(name) = told.thread_name.as_deref() {
+                    self.tell(mark, Fact::TitleKnown { title: text::about(name), custom: false });
+                }
+            }
+            "thread/compacted" => self.tell(mark, Fact::CompactionEnded),
+            "thread/closed" | "thread/archived" | "thread/deleted" => self.gone(mark, None),
+            "hook/completed" => self.hook_ran(mark, turn, told.run.as_ref()),
+            _ => return is_of_no_account(method),
+        }
+        true
+    }
+
+    fn status_told(&mut self, mark: Mark, status: &wire::Status) {
+        match status.r#type.as_deref() {
+            Some("active") => {
+                let flags = status.active_flags.as_deref().unwrap_or_default();
+                let has = |name: &str| flags.iter().any(|flag| flag == name);
+                self.waits(mark, has("waitingOnApproval"), has("waitingOnUserInput"));
+            }
+            // Late news of the time before this turn.
+            Some("idle") if self.turn.open && mark.at < self.turn.began_at => {}
+            Some("idle") if self.turn.open => self.end_after(mark, IDLE_GRACE_MS, None, true),
+            Some("idle") if !self.is_introduced() => self.exists(mark),
+            Some("systemError") if !self.turn.failed => {
+                self.end(mark, None, End::Failed(failure(None, None)));
+            }
+            Some("notLoaded") => self.gone(mark, None),
+            Some(_) | None => {}
+        }
+    }
+}
+
+/// Messages that say nothing about what the agent does.
+fn is_of_no_account(method: &str) -> bool {
+    const FAMILIES: [&str; 9] = [
+        "item/",
+        "hook/",
+        "turn/",
+        "thread/",
+        "account/",
+        "mcpServer/",
+        "model/",
+        "rawResponseItem/",
+        "skills/",
+    ];
+    const OTHERS: [&str; 6] = [
+        "guardianWarning",
+        "deprecationNotice",
+        "configWarning",
+        "warning",
+        "remoteControl/status/changed",
+        "windows/worldWritableWarning",
+    ];
+    FAMILIES.iter().any(|family| method.starts_with(family)) || OTHERS.contains(&method)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::{Story, story};
+
+    const IDLE: &str = r#"{"type":"idle"}"#;
+    const ACTIVE: &str = r#"{"type":"active","activeFlags":[]}"#;
+    const WAITING: &str = r#"{"type":"active","activeFlags":["waitingOnApproval"]}"#;
+    const ASKED: &str = r#"{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"T","turnId":"U","itemId":"c1","reason":"outside","command":"/bin/bash -lc 'touch /x'"}}"#;
+    const RESOLVED: &str =
+        r#"{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":0}}"#;
+
+    fn working() -> Story {
+        story()
+            .server(0, r#"{"method":"thread/started","params":{"thread":{"id":"T","ephemeral":false,"source":"vscode","status":{"type":"idle"}}}}"#)
+            .status(100, ACTIVE)
+            .server(100, r#"{"method":"turn/started","params":{"threadId":"T","turn":{"id":"U","rootTurnId":"U"}}}"#)
+    }
+
+    fn completed(story: Story, at: u64, turn: &str) -> Story {
+        let message =
+            format!(r#"{{"method":"turn/completed","params":{{"threadId":"T","turn":{turn}}}}}"#);
+        story.server(at, &message)
+    }
+
+    #[test]
+    fn a_turn_ends_with_what_was_said_last() {
+        completed(
+            working().status(900, IDLE),
+            905,
+            r#"{"id":"U","status":"completed","items":[{"type":"agentMessage","text":"Done."}]}"#,
+        )
+        .check_at(5_000, &["0 idle", "100 thinking", "905 task_complete"]);
+    }
+
+    #[test]
+    fn an_interrupted_turn_never_looks_finished() {
+        completed(working().status(900, IDLE), 901, r#"{"id":"U","status":"interrupted"}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "901 interrupted"]);
+    }
+
+    #[test]
+    fn a_request_waits_at_once_and_ends_when_the_server_says_so() {
+        working().server(500, ASKED).status(501, WAITING).server(4_000, RESOLVED).check(&[
+            "0 idle",
+            "100 thinking",
+            "500 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn the_status_ends_a_wait_whose_answer_was_lost() {
+        working().server(500, ASKED).status(4_000, ACTIVE).check(&[
+            "0 idle",
+            "100 thinking",
+            "500 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn a_flag_without_its_request_waits_in_the_requests_name() {
+        working().status(500, WAITING).status(4_000, ACTIVE).check(&[
+            "0 idle",
+            "100 thinking",
+            "600 needs_permission",
+            "4000 thinking",
+        ]);
+    }
+
+    #[test]
+    fn a_flag_makes_a_reviewed_permission_a_persons_business() {
+        working()
+            .hook(
+                400,
+                "PermissionRequest",
+                r#""tool_name":"Bash","tool_input":{"command":"touch /x"}"#,
+            )
+            .status(450, WAITING)
+            .check(&["0 idle", "100 thinking", "450 needs_permission"]);
+    }
+
+    #[test]
+    fn where_the_server_watches_silence_after_a_hook_says_nothing() {
+        working()
+            .hook(
+                400,
+                "PermissionRequest",
+                r#""tool_name":"Bash","tool_input":{"command":"touch /x"}"#,
+            )
+            .check_at(3_000, &["0 idle", "100 thinking"]);
+    }
+
+    #[test]
+    fn a_question_over_the_server_awaits_input() {
+        working()
+            .server(500, r#"{"method":"item/tool/requestUserInput","id":3,"params":{"threadId":"T","turnId":"U","itemId":"c1","isBlocking":true,"questions":[{"id":"db","question":"Which?"}]}}"#)
+            .server(2_000, r#"{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":3}}"#)
+            .check(&["0 idle", "100 thinking", "500 awaiting_input", "2000 thinking"]);
+    }
+
+    #[test]
+    fn a_retry_is_work_and_a_last_failure_is_not() {
+        working()
+            .server(500, r#"{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":true,"error":{"message":"Reconnecting... 1/2"}}}"#)
+            .status(900, r#"{"type":"systemError"}"#)
+            .server(900, r#"{"method":"error","params":{"threadId":"T","turnId":"U","willRetry":false,"error":{"message":"busy","codexErrorInfo":"internalServerError"}}}"#)
+            .status(5_000, ACTIVE)
+            .check(&[
+                "0 idle",
+                "100 thinking",
+                "500 retrying",
+                "900 error",
+                "900 server_error",
+                "5000 thinking",
+            ]);
+    }
+
+    #[test]
+    fn a_title_thread_is_no_session_whichever_message_comes_first() {
+        story()
+            .server(0, r#"{"method":"thread/status/changed","params":{"threadId":"X","status":{"type":"active","activeFlags":[]}}}"#)
+            .server(20, r#"{"method":"thread/started","params":{"thread":{"id":"X","ephemeral":true,"threadSource":"thread_title","status":{"type":"idle"}}}}"#)
+            .check_at(5_000, &[]);
+    }
+
+    #[test]
+    fn a_thread_nobody_introduces_is_a_session_after_a_moment() {
+        story().status(0, ACTIVE).status(5, WAITING).check_at(1_000, &["250 needs_permission"]);
+    }
+
+    #[test]
+    fn a_subagents_turn_belongs_to_the_session_above_it() {
+        working()
+            .server(300, r#"{"method":"turn/started","params":{"threadId":"C","turn":{"id":"V","rootTurnId":"U"}}}"#)
+            .server(900, r#"{"method":"turn/completed","params":{"threadId":"C","turn":{"id":"V","rootTurnId":"U","status":"completed"}}}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "300 delegating", "900 thinking"]);
+    }
+
+    #[test]
+    fn a_list_of_old_threads_makes_no_sessions() {
+        story()
+            .server(
+                0,
+                r#"{"id":3,"result":{"data":[{"id":"O","status":{"type":"notLoaded"}},"T"]}}"#,
+            )
+            .check_at(5_000, &[]);
+    }
+
+    #[test]
+    fn a_subagent_that_is_unloaded_does_not_end_its_session() {
+        working()
+            .server(300, r#"{"method":"turn/started","params":{"threadId":"C","turn":{"id":"V","rootTurnId":"U"}}}"#)
+            .server(900, r#"{"method":"thread/status/changed","params":{"threadId":"C","status":{"type":"notLoaded"}}}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "300 delegating", "900 thinking"]);
+    }
+
+    #[test]
+    fn a_thread_that_is_unloaded_has_ended() {
+        working()
+            .status(900, r#"{"type":"notLoaded"}"#)
+            .check_at(5_000, &["0 idle", "100 thinking", "900 session_ended"]);
+    }
+
+    #[test]
+    fn a_turn_that_was_joined_in_the_middle_stays_over_once_it_is() {
+        let story = story()
+            .server(0, r#"{"id":2,"result":{"thread":{"id":"T","source":"vscode","status":{"type":"active","activeFlags":[]}}}}"#);
+        completed(story, 900, r#"{"id":"U","rootTurnId":"U","status":"completed"}"#)
+            .server(950, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"agentMessage","id":"m"}}}"#)
+            .check_at(5_000, &["0 thinking", "900 idle"]);
+    }
+
+    #[test]
+    fn compaction_over_the_server_is_not_idle() {
+        let story = working()
+            .server(200, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#)
+            .server(900, r#"{"method":"item/completed","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#);
+        completed(story, 950, r#"{"id":"U","status":"completed","items":[]}"#).check(&[
+            "0 idle",
+            "100 thinking",
+            "200 compacting",
+            "900 thinking",
+            "950 idle",
+        ]);
+    }
+}

@@ -1,0 +1,120 @@
+//! The tool calls of a turn, as far as a handler must remember them.
+//!
+//! Codex names a call alike everywhere but for two places: its permission hook names none, and a
+//! rollout knows only the outer call of a script. Both are matched here.
+
+use qd_session::id::{CallId, ToolName};
+
+/// Most calls remembered of one turn. Only open ones and the freshly ended ones matter.
+const CALLS_MAX: usize = 128;
+
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub id: CallId,
+    pub tool: ToolName,
+    /// What it runs: a command line or a patch.
+    pub command: Option<String>,
+    pub ended: bool,
+    /// Announced by the model's own message in the rollout, which will hold its output as well.
+    pub in_rollout: bool,
+    /// The response it came with is over: what the model says next, it says knowing the result.
+    pub response_over: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Calls(Vec<Call>);
+
+impl Calls {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub fn find(&self, id: &CallId) -> Option<&Call> {
+        self.0.iter().find(|call| call.id == *id)
+    }
+
+    pub fn has_ended(&self, id: &CallId) -> bool {
+        self.find(id).is_some_and(|call| call.ended)
+    }
+
+    pub fn any_open(&self) -> bool {
+        self.0.iter().any(|call| !call.ended)
+    }
+
+    /// Remembers a call, or adds what another source knows of it.
+    pub fn start(&mut self, new: Call) {
+        if let Some(known) = self.0.iter_mut().find(|call| call.id == new.id) {
+            known.in_rollout |= new.in_rollout;
+            if known.command.is_none() {
+                known.command = new.command;
+            }
+            return;
+        }
+        self.make_room();
+        self.0.push(new);
+    }
+
+    pub fn end(&mut self, id: &CallId) {
+        match self.0.iter_mut().find(|call| call.id == *id) {
+            Some(known) => known.ended = true,
+            // Its start was lost, or comes later: it must open nothing.
+            None => {
+                self.make_room();
+                self.0.push(Call {
+                    id: id.clone(),
+                    tool: ToolName::new(""),
+                    command: None,
+                    ended: true,
+                    in_rollout: false,
+                    response_over: true,
+                });
+            }
+        }
+    }
+
+    /// The open call a permission is about: the newest with that command or, where the tool runs
+    /// none, the newest of that tool.
+    pub fn running(&self, tool: &str, command: Option<&str>) -> Option<&Call> {
+        let mut open = self.0.iter().rev().filter(|call| !call.ended);
+        match command.map(str::trim_end) {
+            Some(command) => open.find(|call| {
+                call.command.as_deref().is_some_and(|known| known.trim_end() == command)
+            }),
+            None => open.find(|call| call.tool.as_str() == tool),
+        }
+    }
+
+    /// The response that was streamed is complete. True if it called anything.
+    pub fn response_over(&mut self) -> bool {
+        let mut called = false;
+        for call in &mut self.0 {
+            called |= call.in_rollout && !call.response_over;
+            call.response_over = true;
+        }
+        called
+    }
+
+    /// Ends what must have ended, now that the model speaks again.
+    pub fn end_answered(&mut self) -> Vec<CallId> {
+        let answered = self.0.iter_mut().filter(|call| call.response_over && !call.ended);
+        answered
+            .map(|call| {
+                call.ended = true;
+                call.id.clone()
+            })
+            .collect()
+    }
+
+    /// The open calls of scripts: what asks in their name has an id of its own.
+    pub fn open_scripts(&self) -> Vec<CallId> {
+        let scripts = self.0.iter().filter(|call| !call.ended && call.tool.as_str() == "exec");
+        scripts.map(|call| call.id.clone()).collect()
+    }
+
+    fn make_room(&mut self) {
+        if self.0.len() == CALLS_MAX {
+            let oldest = self.0.iter().position(|call| call.ended).unwrap_or(0);
+            self.0.remove(oldest);
+        }
+    }
+}
