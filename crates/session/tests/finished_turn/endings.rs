@@ -11,7 +11,8 @@ fn ending_named(name: &str) -> Ending {
     }
 }
 
-/// The share of messages whose ending is found, printing those where it is not.
+/// How many messages are read rightly, printing those that are not. Never fewer than were: a rule
+/// that mends one message must not spoil another.
 fn check(file: &str, messages: &str, floor: f32) {
     let (mut total, mut right, mut group) = (0.0_f32, 0.0_f32, 0.0_f32);
     for (at, line) in messages.lines().enumerate() {
@@ -41,15 +42,15 @@ fn check(file: &str, messages: &str, floor: f32) {
         100.0 * right / total,
         100.0 * group / total
     );
-    assert!(right / total >= floor, "{file} fell below {floor}");
+    assert!(right >= floor, "{file}: {right} are read rightly, there were {floor}");
 }
 
 #[test]
 fn labelled_messages_are_read_rightly() {
-    check("labelled", include_str!("labelled.jsonl"), 0.95);
+    check("labelled", include_str!("labelled.jsonl"), 177.0);
 }
 
 #[test]
 fn held_out_messages_are_read_rightly() {
-    check("endings", include_str!("endings.jsonl"), 0.90);
+    check("endings", include_str!("endings.jsonl"), 440.0);
 }
