@@ -7,6 +7,7 @@
 //! Invariant: a handler knows no other product, no session of ours, no disk.
 
 pub mod acp;
+pub mod capture;
 pub mod claude_code;
 pub mod codex;
 mod excerpt;

@@ -2,6 +2,7 @@
 
 mod capture;
 mod replay;
+mod story;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -18,10 +19,13 @@ struct Cli {
 enum Command {
     /// Play a recorded session and show what the operator would have seen
     Replay(replay::ReplayArgs),
+    /// Say why a recorded session was seen as it was at a moment
+    Explain(replay::ExplainArgs),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().command {
-        Command::Replay(args) => replay::run(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Explain(args) => replay::explain(&args),
     }
 }

@@ -1,9 +1,11 @@
 //! Rules that a row cannot say: sources, titles, causes, several things at once.
 
+use std::sync::Arc;
+
 use qd_session::id::{CallId, ProcessKey, RequestId, ToolName};
 use qd_session::limits::{REQUESTS_MAX, SUBAGENTS_MAX, TOOL_SPANS_MAX};
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::{AgentEvent, Ask, Fact, Life, Monitor, Stage, Usage};
+use qd_session::monitor::{AgentEvent, Ask, Fact, Latest, Life, Monitor, Place, Stage, Usage};
 use qd_session::operator::{Group, SubState, resolve};
 use serde_json::json;
 
@@ -178,6 +180,24 @@ fn usage_mode_and_task_are_kept_with_the_session() {
     assert_eq!(about.mode.as_ref().map(|mode| &*mode.value), Some("plan"));
     let task = about.task.as_ref().and_then(|task| task.value.as_deref());
     assert_eq!(task, Some("step 1"));
+}
+
+#[test]
+fn a_place_is_learnt_part_by_part() {
+    let place = |ms, cwd: Option<&str>, branch: Option<&str>| {
+        let place = Place {
+            cwd: cwd.map(Into::into),
+            branch: branch.map(Into::into),
+            transcript: Some("t.jsonl".into()),
+        };
+        AgentEvent::main(Timestamp(ms), Source::Hook, Fact::PlaceKnown { place })
+    };
+    let monitor = told(&[place(2, Some("/w"), None), place(1, Some("/old"), Some("main"))]);
+    let about = monitor.about().expect("something is known");
+    let read = |part: &Option<Box<Latest<Arc<str>>>>| part.as_ref().map(|p| p.value.to_string());
+    assert_eq!(read(&about.cwd).as_deref(), Some("/w"));
+    assert_eq!(read(&about.branch).as_deref(), Some("main"));
+    assert_eq!(read(&about.transcript).as_deref(), Some("t.jsonl"));
 }
 
 #[test]
