@@ -74,7 +74,9 @@ impl Holders {
 
     /// One of them said goodbye. True if nobody holds the session any more.
     pub fn ended(&mut self, now: Timestamp, kind: Option<Kind>) -> bool {
-        if self.ended_at.is_some_and(|ended| now.ms_since(ended) <= SAME_END_MS) {
+        let told_again = self.ended_at.is_some_and(|ended| now.ms_since(ended) <= SAME_END_MS);
+        // The transcript may tell first and not know who it was; the hook's word is clearer.
+        if told_again && kind.is_none() {
             return self.nobody();
         }
         self.ended_at = Some(now);
@@ -89,7 +91,7 @@ impl Holders {
             None if self.headless > Presence::Absent => self.headless = Presence::Absent,
             None => self.interactive = Presence::Absent,
         }
-        if !self.nobody() {
+        if !self.nobody() && !told_again {
             self.exits_due = self.exits_due.saturating_add(1);
         }
         self.nobody()

@@ -107,6 +107,8 @@ fn session_start(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     session.holders.started(match (hook.source.as_deref(), hook.model.is_some()) {
         (Some("startup"), true) => Some(holders::Kind::Interactive),
         (Some("startup"), false) => Some(holders::Kind::Headless),
+        // Only who sits at a terminal clears.
+        (Some("clear"), _) => Some(holders::Kind::Interactive),
         _ => None,
     });
     session.stream = false;
