@@ -6,4 +6,5 @@ mod capture;
 mod disturbed;
 mod only;
 mod story;
+mod table;
 mod truth;

@@ -117,6 +117,17 @@ fn a_question_stamped_after_the_end_of_its_call_opens_nothing() {
 }
 
 #[test]
+fn what_was_asked_in_the_last_moment_of_a_session_is_over_with_it() {
+    let monitor = told(&[
+        event("approval_requested", Timestamp(5)),
+        event("session_ended", Timestamp(5)),
+        event("session_started", Timestamp(9)),
+    ]);
+    assert_eq!(monitor.open_requests().count(), 0);
+    assert_eq!(resolve(Timestamp(9), &monitor).state, SubState::INTERRUPTED);
+}
+
+#[test]
 fn a_second_process_may_end_without_ending_the_session() {
     let process = |ms, key: &str, name: &str| {
         let mut event = event(name, Timestamp(ms));
