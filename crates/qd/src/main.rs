@@ -5,14 +5,14 @@ mod replay;
 mod story;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// See, answer and drive every coding agent on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "qd", version)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -24,7 +24,11 @@ enum Command {
 }
 
 fn main() -> Result<()> {
-    match Cli::parse().command {
+    let Some(command) = Cli::parse().command else {
+        Cli::command().print_help()?;
+        return Ok(());
+    };
+    match command {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) => replay::explain(&args),
     }
