@@ -5,6 +5,7 @@ use super::batch::Batch;
 use super::change::{AgentError, Reason};
 use super::event::{Event, RetryTarget};
 use super::flow;
+use super::letting_go::{let_go, stop, stop_timer};
 use super::state::{After, Next, Ready, State, Turn, WayOn};
 use super::step::{Answer, Declined, Draft, Process, Tools};
 use super::timer::{StopPhase, Timer};
@@ -25,7 +26,7 @@ pub(super) fn error(
                 return Err(Declined::Refused);
             }
             // The failed batch is dropped: the model hears how each call ended.
-            let (draft, owed) = flow::let_go(free_held(draft, way_on), state);
+            let (draft, owed) = let_go(free_held(draft, way_on), state);
             flow::call_llm(draft, Reason::UserInput, None, owed.as_ref(), Some(text.clone()))
         }
         Event::PauseRequested { cause } => {
@@ -37,11 +38,11 @@ pub(super) fn error(
             if matches!(way_on, WayOn::Harness { .. }) {
                 return Err(Declined::Refused);
             }
-            let (draft, owed) = flow::let_go(free_held(draft, way_on), state);
+            let (draft, owed) = let_go(free_held(draft, way_on), state);
             let ready = Ready { after: After::Interrupted, owed };
             draft.enter(State::Ready(ready), Reason::Interrupted).done()
         }
-        Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
+        Event::StopRequested => stop(draft, Reason::StopRequested, state),
         Event::HarnessExited { .. }
             if draft.setup.process == Process::OneTurn
                 || matches!(way_on, WayOn::Harness { .. }) =>
@@ -179,7 +180,7 @@ pub(super) fn stopping(
                 let phase = StopPhase::Killed;
                 draft
                     .act(Action::KillHarness)
-                    .act(flow::stop_timer(phase))
+                    .act(stop_timer(phase))
                     .stay(State::Stopping { phase, owed })
             }
             // Killed, and nobody reported its end: it is over for us.
@@ -189,7 +190,7 @@ pub(super) fn stopping(
         },
         Event::Restarted => draft
             .act(Action::StopHarness)
-            .act(flow::stop_timer(phase))
+            .act(stop_timer(phase))
             .stay(State::Stopping { phase, owed }),
         // A second stop is a no-op.
         Event::StopRequested | Event::YoloSwitched { .. } | Event::HarnessReady => {

@@ -7,6 +7,7 @@ use super::change::{AgentError, ErrorCode, ErrorSource, Reason};
 use super::event::{Event, RetryTarget};
 use super::flow;
 use super::hooks::HookPass;
+use super::letting_go::{let_go, stop};
 use super::state::{After, Again, Next, Ready, State, Turn, WayOn};
 use super::step::{Answer, Declined, Draft, Process};
 
@@ -60,7 +61,7 @@ pub(super) fn starting(
             draft.enter(ready(), Reason::HarnessExited).done()
         }
         Event::HarnessExited { code } => harness_exited(draft, state, *code),
-        Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
+        Event::StopRequested => stop(draft, Reason::StopRequested, state),
         // Nobody knows whether it came up: start it again.
         Event::Restarted => draft.act(Action::StartHarness).stay(state.clone()),
         Event::YoloSwitched { .. } => draft.stay(state.clone()),
@@ -98,7 +99,7 @@ pub(super) fn ready(draft: Draft<'_>, state: &State, ready: &Ready, event: &Even
         }
         Event::RetryRequested { target } => retry(draft, ready, target),
         Event::PauseRequested { cause } => flow::pause(draft, *cause, Next::Ready(ready.clone())),
-        Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
+        Event::StopRequested => stop(draft, Reason::StopRequested, state),
         Event::HarnessExited { .. } if draft.setup.process == Process::OneTurn => {
             Err(Declined::Stale)
         }
@@ -155,11 +156,11 @@ pub(super) fn paused(draft: Draft<'_>, state: &State, then: &Next, event: &Event
     match event {
         Event::ResumeRequested => resume(draft, then.clone()),
         Event::InterruptRequested => {
-            let (draft, owed) = flow::let_go(draft, state);
+            let (draft, owed) = let_go(draft, state);
             let ready = Ready { after: After::Interrupted, owed };
             draft.enter(State::Ready(ready), Reason::Interrupted).done()
         }
-        Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
+        Event::StopRequested => stop(draft, Reason::StopRequested, state),
         Event::HarnessExited { .. } if draft.setup.process == Process::OneTurn => {
             Err(Declined::Stale)
         }
@@ -211,7 +212,7 @@ fn resume(draft: Draft<'_>, then: Next) -> Answer {
 
 /// The harness's process ended although nobody asked it to.
 pub(super) fn harness_exited(draft: Draft<'_>, state: &State, code: Option<i32>) -> Answer {
-    let (draft, owed) = flow::let_go(draft, state);
+    let (draft, owed) = let_go(draft, state);
     if code == Some(0) {
         let stopped = State::Stopped { exit_code: code, owed };
         return draft.enter(stopped, Reason::HarnessExited).done();

@@ -3,14 +3,12 @@
 use super::batch::{Batch, Fate};
 use super::change::{AgentError, Change, ErrorCode, ErrorSource, Reason, RunStatus};
 use super::event::Event;
-use super::flow;
 use super::hooks::HookPass;
+use super::letting_go::stop;
 use super::state::{After, Again, Ready, State, Turn};
 use super::step::{Answer, Declined, Draft, Tools};
-use super::turn::{
-    end_their_call, exited_in_turn, follow_theirs, held, interrupt, their_permission,
-    their_question, their_result, their_tool, their_turn_failed, their_turn_over, with_pause,
-};
+use super::turn::{exited_in_turn, interrupt, with_pause};
+use super::{flow, theirs};
 
 pub(super) fn executing_tools(
     draft: Draft<'_>,
@@ -42,29 +40,29 @@ pub(super) fn executing_tools(
             }
         }
         Event::RequestWithdrawn { call, .. } => {
-            let draft = end_their_call(draft, &mut batch, call, Fate::Canceled)?;
-            follow_theirs(draft, Reason::ToolsCompleted, turn, batch)
+            let draft = theirs::end_call(draft, &mut batch, call, Fate::Canceled)?;
+            theirs::follow(draft, Reason::ToolsCompleted, turn, batch)
         }
         Event::ToolEnded { call, is_error, .. } => {
-            let draft = end_their_call(draft, &mut batch, call, their_result(*is_error))?;
-            follow_theirs(draft, Reason::ToolsCompleted, turn, batch)
+            let draft = theirs::end_call(draft, &mut batch, call, theirs::result(*is_error))?;
+            theirs::follow(draft, Reason::ToolsCompleted, turn, batch)
         }
-        Event::ToolReported { call, .. } => their_tool(draft, turn, batch, call),
-        Event::ApprovalAsked { call, .. } => their_permission(draft, turn, batch, call),
-        Event::QuestionAsked { call, .. } => their_question(draft, turn, batch, call),
-        Event::BatchHeld { .. } => held(draft, turn.clone(), batch),
+        Event::ToolReported { call, .. } => theirs::tool_begun(draft, turn, batch, call),
+        Event::ApprovalAsked { call, .. } => theirs::permission_asked(draft, turn, batch, call),
+        Event::QuestionAsked { call, .. } => theirs::question_asked(draft, turn, batch, call),
+        Event::BatchHeld { .. } => theirs::batch_held(draft, turn.clone(), batch),
         Event::StreamDelta { .. } => draft.stay(state.clone()),
         Event::StreamCompleted { text, cut_off, .. } => {
-            their_turn_over(draft, state, turn, text.as_ref(), *cut_off)
+            theirs::cut_short(draft, state, turn, text.as_ref(), *cut_off)
         }
-        Event::StreamFailed { trouble, .. } => their_turn_failed(draft, state, turn, trouble),
+        Event::StreamFailed { trouble, .. } => theirs::turn_failed(draft, state, turn, trouble),
         Event::PauseRequested { cause } => {
             draft.stay(State::ExecutingTools { turn: with_pause(turn, *cause), batch })
         }
         Event::InterruptRequested => interrupt(draft, state, turn),
-        Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
+        Event::StopRequested => stop(draft, Reason::StopRequested, state),
         Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
-        Event::TimerFired { .. } => flow::stop(draft, Reason::TimedOut, state),
+        Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
         Event::Restarted => lost_work(draft, turn, batch),
         Event::YoloSwitched { .. } => draft.stay(state.clone()),
         Event::Spawned
@@ -113,13 +111,13 @@ pub(super) fn post_tools_hook(
             hooks: hooks.clone(),
         }),
         Event::InterruptRequested => interrupt(draft, state, turn),
-        Event::StopRequested => flow::stop(draft, Reason::StopRequested, state),
+        Event::StopRequested => stop(draft, Reason::StopRequested, state),
         Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
-        Event::TimerFired { .. } => flow::stop(draft, Reason::TimedOut, state),
+        Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
         Event::StreamCompleted { text, cut_off, .. } => {
-            their_turn_over(draft, state, turn, text.as_ref(), *cut_off)
+            theirs::cut_short(draft, state, turn, text.as_ref(), *cut_off)
         }
-        Event::StreamFailed { trouble, .. } => their_turn_failed(draft, state, turn, trouble),
+        Event::StreamFailed { trouble, .. } => theirs::turn_failed(draft, state, turn, trouble),
         Event::Restarted => {
             let why = Some("interrupted by a restart".into());
             let shown = hooks.lifecycle(&draft.setup.hooks, RunStatus::Failed, draft.at, why);
