@@ -1,0 +1,277 @@
+//! One frame: the header's fields and the payload as the agent wrote it.
+
+use std::fmt;
+
+use crate::Error;
+use crate::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
+
+/// What one hook said, with the forwarder's stamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    pub mode: Mode,
+    pub id: FrameId,
+    /// When the hook started, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// Orders hooks of the same millisecond: the nanoseconds in it, by the same clock.
+    pub seq: u32,
+    pub harness: String,
+    /// The event's name, where the hook's command line said it.
+    pub event: Option<String>,
+    pub agent: Option<Agent>,
+    pub cut: Option<Cut>,
+    /// Not parsed and not always whole: see `cut`.
+    pub payload: Vec<u8>,
+}
+
+/// Whether the forwarder goes on at once or stays for a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Send,
+    Wait,
+}
+
+/// Unique, and ordered by time: nanoseconds since the Unix epoch, then a random number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub u128);
+
+/// The process that ran the hook, as far as the forwarder could tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agent {
+    pub pid: u32,
+    /// In clock ticks since boot, as `/proc/<pid>/stat` has it.
+    pub started: Option<u64>,
+}
+
+/// Why the payload is shorter than what the agent wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It was longer than a payload may be.
+    Size,
+    /// The agent did not close the hook's input in time.
+    Time,
+}
+
+impl FrameId {
+    pub fn parse(text: &str) -> Option<Self> {
+        let plain =
+            text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(Self)
+    }
+
+    /// When the frame was made, in milliseconds since the Unix epoch.
+    pub fn at_ms(self) -> u64 {
+        let nanoseconds = (self.0 >> 64) as u64;
+        nanoseconds / 1_000_000
+    }
+}
+
+impl fmt::Display for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a header line says: the frame without its payload, and how to know the payload.
+#[derive(Debug)]
+pub(super) struct Header {
+    frame: Frame,
+    pub(super) payload_len: usize,
+    sum: u64,
+}
+
+impl Header {
+    /// Reads a line without its newline.
+    pub(super) fn parse(line: &[u8]) -> Result<Self, Error> {
+        let line = std::str::from_utf8(line).map_err(|_| malformed("text"))?;
+        let mut words = line.split(' ');
+        if words.next() != Some("qd1") {
+            return Err(malformed("version"));
+        }
+        let mode = match words.next() {
+            Some("send") => Mode::Send,
+            Some("wait") => Mode::Wait,
+            _ => return Err(malformed("mode")),
+        };
+        Fields::read(words)?.header(mode)
+    }
+
+    pub(super) fn with_payload(self, payload: Vec<u8>) -> Result<Frame, Error> {
+        if checksum(&payload) != self.sum {
+            return Err(Error::PayloadDamaged);
+        }
+        Ok(Frame { payload, ..self.frame })
+    }
+}
+
+/// The fields of a line as they stand there; each at most once.
+#[derive(Default)]
+struct Fields<'a> {
+    id: Option<&'a str>,
+    at: Option<&'a str>,
+    seq: Option<&'a str>,
+    harness: Option<&'a str>,
+    event: Option<&'a str>,
+    agent: Option<&'a str>,
+    cut: Option<&'a str>,
+    sum: Option<&'a str>,
+    len: Option<&'a str>,
+}
+
+impl<'a> Fields<'a> {
+    fn read(words: impl Iterator<Item = &'a str>) -> Result<Self, Error> {
+        let mut fields = Self::default();
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or(malformed("field"))?;
+            let field = match key {
+                "id" => &mut fields.id,
+                "at" => &mut fields.at,
+                "seq" => &mut fields.seq,
+                "harness" => &mut fields.harness,
+                "event" => &mut fields.event,
+                "agent" => &mut fields.agent,
+                "cut" => &mut fields.cut,
+                "sum" => &mut fields.sum,
+                "len" => &mut fields.len,
+                // A newer forwarder says more than we know.
+                _ => continue,
+            };
+            if field.replace(value).is_some() {
+                return Err(malformed("field twice"));
+            }
+        }
+        Ok(fields)
+    }
+
+    fn header(self, mode: Mode) -> Result<Header, Error> {
+        let len = number(self.len).ok_or(malformed("len"))?;
+        let payload_len = usize::try_from(len)
+            .ok()
+            .filter(|len| *len <= PAYLOAD_BYTES_MAX)
+            .ok_or(Error::PayloadTooLong { len })?;
+        let sum = self.sum.filter(|sum| sum.len() == 16);
+        let frame = Frame {
+            mode,
+            id: self.id.and_then(FrameId::parse).ok_or(malformed("id"))?,
+            at_ms: number(self.at).ok_or(malformed("at"))?,
+            seq: number(self.seq).and_then(|seq| seq.try_into().ok()).ok_or(malformed("seq"))?,
+            harness: self.harness.and_then(name).ok_or(malformed("harness"))?,
+            event: optional(self.event, name, "event")?,
+            agent: optional(self.agent, agent, "agent")?,
+            cut: optional(self.cut, cut, "cut")?,
+            payload: Vec::new(),
+        };
+        let sum = sum.and_then(|sum| u64::from_str_radix(sum, 16).ok()).ok_or(malformed("sum"))?;
+        Ok(Header { frame, payload_len, sum })
+    }
+}
+
+/// FNV-1a, 64 bits: finds half writes and lost pages, promises nothing against malice.
+fn checksum(payload: &[u8]) -> u64 {
+    payload.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn number(text: Option<&str>) -> Option<u64> {
+    text.filter(|text| text.bytes().all(|b| b.is_ascii_digit())).and_then(|text| text.parse().ok())
+}
+
+fn name(text: &str) -> Option<String> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    let fits = (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(plain);
+    fits.then(|| text.to_owned())
+}
+
+fn agent(text: &str) -> Option<Agent> {
+    let (pid, started) = match text.split_once(':') {
+        Some((pid, started)) => (pid, Some(number(Some(started))?)),
+        None => (text, None),
+    };
+    Some(Agent { pid: number(Some(pid))?.try_into().ok()?, started })
+}
+
+/// Any word is a cut; one we do not know is about time or something like it.
+fn cut(text: &str) -> Option<Cut> {
+    Some(if text == "size" { Cut::Size } else { Cut::Time })
+}
+
+fn optional<T>(
+    text: Option<&str>,
+    read: impl Fn(&str) -> Option<T>,
+    part: &'static str,
+) -> Result<Option<T>, Error> {
+    text.map(|text| read(text).ok_or(malformed(part))).transpose()
+}
+
+fn malformed(part: &'static str) -> Error {
+    Error::HeaderMalformed { part }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = "qd1 send id=18d2f3a4b5c6d7e8000000000000002a at=1789000000123 seq=456789 \
+                        harness=claude-code event=Stop agent=4711:93021 cut=size colour=blue \
+                        sum=cbf29ce484222325 len=0";
+
+    fn refused(line: &str) -> String {
+        Header::parse(line.as_bytes()).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn a_full_header_is_read_and_an_unknown_field_skipped() {
+        let header = Header::parse(FULL.as_bytes()).expect("a header");
+        let frame = header.with_payload(Vec::new()).expect("its payload");
+        assert_eq!(
+            frame,
+            Frame {
+                mode: Mode::Send,
+                id: FrameId(0x18d2_f3a4_b5c6_d7e8_0000_0000_0000_002a),
+                at_ms: 1_789_000_000_123,
+                seq: 456_789,
+                harness: "claude-code".into(),
+                event: Some("Stop".into()),
+                agent: Some(Agent { pid: 4711, started: Some(93021) }),
+                cut: Some(Cut::Size),
+                payload: Vec::new(),
+            }
+        );
+    }
+
+    #[test]
+    fn each_bad_part_is_named() {
+        let broken = [
+            ("qd1", "qd2", "version"),
+            ("send", "ask", "mode"),
+            ("id=18", "id=1", "id"),
+            ("at=1789", "at=+789", "at"),
+            ("seq=456789", "seq=4294967296", "seq"),
+            ("claude-code", "claude/code", "harness"),
+            ("event=Stop", "event=", "event"),
+            ("4711:", "x:", "agent"),
+            ("colour=blue", "colour", "field"),
+            ("colour=blue", "cut=size", "field twice"),
+            ("len=0", "len=", "len"),
+            ("sum=c", "sum=", "sum"),
+        ];
+        for (old, new, part) in broken {
+            let line = FULL.replacen(old, new, 1);
+            assert_eq!(refused(&line), malformed(part).to_string(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_payload_that_is_too_long_is_refused_before_it_comes() {
+        assert_eq!(
+            refused(&FULL.replace("len=0", "len=1048577")),
+            Error::PayloadTooLong { len: 1_048_577 }.to_string()
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! What hook forwarders send, over the socket and through the spool.
+//!
+//! Knows bytes, files and ids; what a payload means is the harness's business, and when to
+//! listen is the runtime's.
+//!
+//! A **frame** is a header line and as many payload bytes as it announces:
+//!
+//! ```text
+//! qd1 send id=<32 hex> at=<ms> seq=<n> harness=claude-code event=Stop agent=4711:93021
+//!     cut=size sum=<16 hex> len=1234\n<payload>
+//! ```
+//!
+//! (one line; `event`, `agent` and `cut` only where known; unknown fields are skipped). The
+//! first word is the version, the second the mode: `send` wants one byte back, [`ACK`] once the
+//! frame is safe with us or [`REFUSAL`]; `wait` is reserved for a forwarder that stays for a
+//! decision, which would come behind the byte on the same connection. No request of HTTP starts
+//! with `qd1 `, so both may share a socket.
+//!
+//! Invariant: a frame is taken exactly once. Each has an id; [`KnownIds`] remembers what the
+//! journal holds, and a spool file goes only after that. A forwarder whose acknowledgement was
+//! lost spools the frame again, under the same id.
+
+mod frame;
+mod known_ids;
+mod parser;
+mod socket;
+mod spool;
+
+pub use frame::{Agent, Cut, Frame, FrameId, Mode};
+pub use known_ids::{Admission, KnownIds};
+pub use parser::FrameParser;
+pub use socket::bind;
+pub use spool::{Batch, Losses, SetAside, Spool};
+
+/// The frame is safe: the forwarder forgets it.
+pub const ACK: u8 = b'+';
+
+/// The frame was not taken: the forwarder spools it.
+pub const REFUSAL: u8 = b'-';

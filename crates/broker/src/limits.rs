@@ -1,0 +1,46 @@
+//! Everything that can grow, with its maximum and the reason for it, and every wait.
+
+/// Longest header line of a hook frame. Ours have about 200 bytes; the rest is room for fields
+/// that a newer forwarder adds.
+pub const HEADER_BYTES_MAX: usize = 1 << 10;
+
+/// Longest payload of a hook frame. The forwarder cuts what an agent says off here.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+
+/// Longest harness or event name in a header. The longest vendor's name has 20 letters.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Frames taken from sockets and not yet in the journal. One group commit holds a few hundred;
+/// beyond this the daemon is behind, and a refused forwarder spools instead.
+pub const IN_FLIGHT_MAX: usize = 4_096;
+
+/// Frame ids remembered after they were taken. Several times what a spool can hold, because a
+/// frame whose acknowledgement was lost comes again behind all that was spooled before it.
+pub const KNOWN_IDS_MAX: usize = 4 * SPOOL_FRAMES_MAX;
+
+/// Frames that the forwarder leaves in the spool before it refuses more. The number is the
+/// forwarder's; the reader only needs to know what to expect.
+pub const SPOOL_FRAMES_MAX: usize = 4_096;
+
+/// Files looked at in one listing of the spool, oldest first. Twice what forwarders write, since
+/// those that start at the same moment may overshoot; the rest waits for the next listing.
+pub const SPOOL_LISTING_MAX: usize = 2 * SPOOL_FRAMES_MAX;
+
+/// Frames of one batch from the spool: what one group commit takes.
+pub const BATCH_FRAMES_MAX: usize = 256;
+
+/// Payload bytes after which a batch is full, so that draining never needs more memory than
+/// this and one frame.
+pub const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// Age after which a half-written file has no writer any more. A forwarder lives for about a
+/// quarter of a second, and its disk may be slow.
+pub const PART_STALE_MS: u64 = 10_000;
+
+/// Files kept that are no frames. They are evidence of a fault, not data: the oldest goes first
+/// and is counted.
+pub const ASIDE_FILES_MAX: usize = 64;
+
+/// Bytes of the loss file that are read. One byte is one lost frame, so the count ends here and
+/// means "at least"; the forwarder stops writing at the same size.
+pub const LOSSES_MAX: u64 = 1 << 20;
