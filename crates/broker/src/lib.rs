@@ -1,9 +1,15 @@
 //! How to run things, for many sessions.
 //!
-//! So far: what a hook forwarder sends, and what it left on disk while nobody listened.
+//! [`Broker`] decides, purely, for all of them; [`hook_intake`] takes what hook forwarders send and
+//! what they left on disk while nobody listened. What is not here yet: the one loop that waits for
+//! things and hands them in, and the sources it waits for.
 
+mod broker;
+mod card;
 pub mod error;
 pub mod hook_intake;
 pub mod limits;
 
+pub use broker::{Broker, Input, NotFound, Output};
+pub use card::{Card, RequestView, SubagentView, UsageView};
 pub use error::Error;

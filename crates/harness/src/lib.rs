@@ -40,7 +40,7 @@ pub enum Harness {
 
 impl Harness {
     /// A fresh translator for it.
-    pub fn handler(self) -> Box<dyn Handler> {
+    pub fn handler(self) -> Box<dyn Handler + Send> {
         match self {
             Self::ClaudeCode => Box::new(claude_code::Handler::default()),
             Self::Codex => Box::new(codex::Handler::default()),

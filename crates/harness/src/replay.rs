@@ -27,7 +27,7 @@ pub enum Scene {
 /// One run of one capture.
 #[allow(missing_debug_implementations)]
 pub struct Replay {
-    handler: Box<dyn Handler>,
+    handler: Box<dyn Handler + Send>,
     now: Timestamp,
     sessions: BTreeMap<Arc<str>, Watched>,
 }

@@ -1,0 +1,171 @@
+//! A card: one session as a reader outside sees it. The board, the command line and the stream
+//! show this and nothing else.
+
+use std::sync::Arc;
+
+use qd_harness::Harness;
+use qd_session::Session;
+use qd_session::id::SessionId;
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Activity, Latest, Open, RequestKind, Stage};
+use qd_session::operator::AgentState;
+use qd_session::view::monitor::{MonitorView, view};
+use serde::Serialize;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Card {
+    pub session_id: SessionId,
+    pub harness: Harness,
+    /// The agent's own id for the session.
+    pub vendor_id: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+    /// The client's permission mode, in its own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    pub agent_state: AgentState,
+    pub monitor_view: MonitorView,
+    pub usage: UsageView,
+    /// What its agents wait for a person for.
+    pub requests: Vec<RequestView>,
+    pub subagents: Vec<SubagentView>,
+    pub last_signal: Timestamp,
+    /// Signals nobody understood.
+    pub unrecognised: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestView {
+    pub request_id: String,
+    pub kind: RequestKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<serde_json::Value>,
+    pub since: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubagentView {
+    pub agent_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    pub activity: &'static str,
+}
+
+impl Card {
+    /// The card of a session; none for one that does not exist yet.
+    pub fn of(
+        now: Timestamp,
+        session: &Session,
+        harness: Harness,
+        vendor_id: &Arc<str>,
+    ) -> Option<Self> {
+        let monitor = session.monitor();
+        let about = monitor.about();
+        let text = |part: Option<&Option<Box<Latest<Arc<str>>>>>| {
+            part.and_then(Option::as_ref).map(|known| known.value.to_string())
+        };
+        let usage = about.and_then(|about| about.usage.as_ref()).map(|usage| &usage.value);
+        Some(Self {
+            session_id: session.id().clone(),
+            harness,
+            vendor_id: vendor_id.clone(),
+            title: monitor.title().map(str::to_owned),
+            cwd: text(about.map(|about| &about.cwd)),
+            branch: text(about.map(|about| &about.branch)),
+            transcript: text(about.map(|about| &about.transcript)),
+            mode: text(about.map(|about| &about.mode)),
+            agent_state: session.resolve(now)?,
+            monitor_view: view(monitor),
+            usage: usage.map_or_else(UsageView::default, |usage| UsageView {
+                model: usage.model.as_deref().map(str::to_owned),
+                context_tokens: usage.context_tokens,
+                context_window: usage.context_window,
+            }),
+            requests: monitor
+                .open_requests()
+                .filter(|open| open.stage == Stage::Waiting)
+                .map(|open| RequestView::of(&open))
+                .collect(),
+            subagents: monitor
+                .working_subagents()
+                .into_iter()
+                .map(|agent| SubagentView {
+                    agent_id: agent.id.as_str().to_owned(),
+                    kind: agent
+                        .subagent
+                        .as_ref()
+                        .and_then(|known| known.value.as_deref())
+                        .map(str::to_owned),
+                    activity: activity_name(&agent.activity(monitor.last_end())),
+                })
+                .collect(),
+            last_signal: monitor.last_signal(),
+            unrecognised: monitor.unrecognised(),
+        })
+    }
+
+    /// Nothing that a reader would look up for has changed.
+    pub fn looks_like(&self, other: &Self) -> bool {
+        let quiet = |card: &Self| Self {
+            last_signal: Timestamp::ZERO,
+            agent_state: AgentState { evidence: Vec::new(), ..card.agent_state.clone() },
+            ..card.clone()
+        };
+        quiet(self) == quiet(other)
+    }
+}
+
+impl RequestView {
+    fn of(open: &Open<'_>) -> Self {
+        let input = open.ask.input.as_deref().map(|text| {
+            serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::from(text))
+        });
+        Self {
+            request_id: open.id.to_string(),
+            kind: open.kind,
+            agent: (!open.agent.is_main()).then(|| open.agent.as_str().to_owned()),
+            tool: open.ask.tool.as_ref().map(ToString::to_string),
+            text: open.ask.text.as_deref().map(str::to_owned),
+            input,
+            since: open.since.at,
+        }
+    }
+}
+
+fn activity_name(activity: &Activity<'_>) -> &'static str {
+    match activity {
+        Activity::Starting => "starting",
+        Activity::Thinking => "thinking",
+        Activity::Acting(_) => "acting",
+        Activity::Compacting => "compacting",
+        Activity::Retrying(_) => "retrying",
+        Activity::Idle(_) => "idle",
+        Activity::Ended => "ended",
+    }
+}

@@ -1,0 +1,204 @@
+//! The broker over captured sessions: it says what a replay says, and its journal folds to it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use qd_broker::{Broker, Card, Input, NotFound, Output};
+use qd_harness::Harness;
+use qd_harness::capture::{Recorded, Scenario};
+use qd_harness::replay::{Replay, Scene};
+use qd_session::Session;
+use qd_session::event::{Entry, fold};
+use qd_session::id::SessionId;
+use qd_session::moment::Timestamp;
+use qd_session::operator::Group;
+
+struct Capture {
+    harness: Harness,
+    signals: Vec<Recorded>,
+}
+
+fn capture(name: &str) -> Capture {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harness/captured").join(name);
+    let text = |file: &str| std::fs::read_to_string(folder.join(file)).expect(file);
+    let scenario: Scenario = serde_json::from_str(&text("scenario.json")).expect("a scenario");
+    let signals = text("signals.jsonl");
+    let signals = signals.lines().map(|line| serde_json::from_str(line).expect("a signal"));
+    Capture { harness: scenario.harness, signals: signals.collect() }
+}
+
+/// A broker on a virtual clock, as its loop would run it.
+#[derive(Default)]
+struct World {
+    broker: Broker,
+    outputs: Vec<(Timestamp, Output)>,
+}
+
+impl World {
+    fn play(&mut self, capture: &Capture) -> Timestamp {
+        let mut now = Timestamp::ZERO;
+        for recorded in &capture.signals {
+            let signal = recorded.signal().expect("a known source");
+            self.run_until(now, signal.at);
+            now = now.max(signal.at);
+            self.hand_in(now, Input::Signal { harness: capture.harness, signal });
+        }
+        let end = now.plus_ms(5_000);
+        self.run_until(now, end);
+        end
+    }
+
+    fn run_until(&mut self, mut now: Timestamp, until: Timestamp) {
+        while let Some(wake) = self.broker.next_wake(now).filter(|wake| *wake <= until) {
+            now = now.max(wake);
+            self.hand_in(now, Input::Woken);
+        }
+    }
+
+    fn hand_in(&mut self, now: Timestamp, input: Input<'_>) {
+        let outputs = self.broker.handle(now, input);
+        self.outputs.extend(outputs.into_iter().map(|output| (now, output)));
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let entries = self.outputs.iter().filter_map(|(_, output)| match output {
+            Output::Append(entry) => Some(entry.clone()),
+            Output::Found { .. } | Output::Show(_) => None,
+        });
+        entries.collect()
+    }
+
+    fn shown(&self) -> Vec<(Timestamp, Arc<str>, String)> {
+        let shown = self.outputs.iter().filter_map(|(at, output)| match output {
+            Output::Show(card) => Some((*at, card.vendor_id.clone(), seen_as(card))),
+            Output::Found { .. } | Output::Append(_) => None,
+        });
+        changes(shown.collect())
+    }
+}
+
+fn seen_as(card: &Card) -> String {
+    format!(
+        "{:?}/{} {}",
+        card.agent_state.group,
+        card.agent_state.state.as_str(),
+        card.agent_state.label
+    )
+}
+
+/// A card is shown again for other reasons than its state; a replay is not.
+fn changes(shown: Vec<(Timestamp, Arc<str>, String)>) -> Vec<(Timestamp, Arc<str>, String)> {
+    let mut last: BTreeMap<Arc<str>, String> = BTreeMap::new();
+    shown
+        .into_iter()
+        .filter(|(_, id, state)| last.insert(id.clone(), state.clone()).as_ref() != Some(state))
+        .collect()
+}
+
+const CAPTURES: [&str; 6] = [
+    "claude-code/tui-permission-allow",
+    "claude-code/tui-background-agent",
+    "codex/daemon-tui-approves",
+    "codex/app-subagent",
+    "gemini/interactive-permission",
+    "opencode/question",
+];
+
+#[test]
+fn the_broker_shows_what_a_replay_shows() {
+    for name in CAPTURES {
+        let capture = capture(name);
+        let mut world = World::default();
+        let end = world.play(&capture);
+        let mut replay = Replay::new(capture.harness);
+        let mut scenes = Vec::new();
+        for recorded in &capture.signals {
+            scenes.extend(replay.play(&recorded.signal().expect("a known source")));
+        }
+        scenes.extend(replay.run_until(end));
+        let told = scenes.into_iter().filter_map(|scene| match scene {
+            Scene::Changed { at, session, state } => {
+                let state = format!("{:?}/{} {}", state.group, state.state.as_str(), state.label);
+                Some((at, session, state))
+            }
+            Scene::Event { .. } => None,
+        });
+        assert_eq!(world.shown(), told.collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn the_journal_folds_to_what_is_shown_and_comes_first() {
+    for name in CAPTURES {
+        let mut world = World::default();
+        let end = world.play(&capture(name));
+        let mut journaled: BTreeMap<SessionId, usize> = BTreeMap::new();
+        for (_, output) in &world.outputs {
+            match output {
+                Output::Append(entry) => *journaled.entry(entry.session.clone()).or_default() += 1,
+                Output::Show(card) => {
+                    assert!(journaled.contains_key(&card.session_id), "shown before it is kept");
+                }
+                Output::Found { .. } => {}
+            }
+        }
+        let entries = world.entries();
+        for card in world.broker.cards(end) {
+            let own = entries.iter().filter(|entry| entry.session == card.session_id);
+            let folded = fold(Session::new(card.session_id.clone()), own);
+            assert_eq!(folded.resolve(end).as_ref(), Some(&card.agent_state), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_restored_session_is_the_same_session() {
+    let capture = capture("claude-code/tui-permission-allow");
+    let mut world = World::default();
+    let end = world.play(&capture);
+    let card = world.broker.cards(end).remove(0);
+    let session = world.broker.session(&card.session_id).expect("it has a card").clone();
+
+    let mut later = World::default();
+    let restored = Input::Restored {
+        harness: card.harness,
+        vendor_id: card.vendor_id.clone(),
+        session: Box::new(session),
+    };
+    later.hand_in(end, restored);
+    assert_eq!(later.broker.cards(end), [card.clone()]);
+    let first = capture.signals[0].signal().expect("a known source");
+    later.hand_in(end, Input::Signal { harness: capture.harness, signal: first });
+    assert_eq!(later.broker.cards(end).len(), 1, "the same id finds the same session");
+}
+
+#[test]
+fn a_session_is_found_by_its_ids_and_by_unique_prefixes() {
+    let mut world = World::default();
+    let end = world.play(&capture("claude-code/tui-resume-clear"));
+    let cards = world.broker.cards(end);
+    assert_eq!(cards.len(), 2);
+    for card in &cards {
+        let id = &card.session_id;
+        assert_eq!(world.broker.find(id.as_str()), Ok(id));
+        assert_eq!(world.broker.find(&card.vendor_id), Ok(id));
+        assert_eq!(world.broker.find(&card.vendor_id[..8]), Ok(id));
+        assert_eq!(world.broker.find(&id.as_str()[5..13]), Ok(id));
+    }
+    assert_eq!(world.broker.find("sess_"), Err(NotFound::Several));
+    assert_eq!(world.broker.find("nobody"), Err(NotFound::Nobody));
+}
+
+#[test]
+fn a_dismissed_session_leaves_needs_you() {
+    let mut world = World::default();
+    let end = world.play(&capture("claude-acp/plan-approval-yolo-error"));
+    let card = |world: &World| world.broker.cards(end).remove(0);
+    let waiting = card(&world);
+    assert_eq!(waiting.agent_state.group, Group::NeedsYou);
+    world.hand_in(end, Input::Dismissed { session: waiting.session_id });
+    assert_eq!(card(&world).agent_state.group, Group::Delivered);
+    let nobody = SessionId::from("sess_nobody");
+    assert_eq!(world.broker.handle(end, Input::Dismissed { session: nobody }), []);
+}
