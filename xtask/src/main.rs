@@ -11,7 +11,9 @@ const USAGE: &str = "\
 cargo xtask test     format, clippy, every test; ends with `N passed, N failed`
 cargo xtask ci       what a landing runs: the same
 cargo xtask bench session
-                     transitions a second, bytes a session, a million sessions";
+                     transitions a second, bytes a session, a million sessions
+cargo xtask bench store
+                     entries a second beside the disk's syncs, replay, restart";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +21,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => test(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
+        ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
