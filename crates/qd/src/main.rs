@@ -1,6 +1,7 @@
 //! Flags, configuration, wiring: no rule lives here.
 
 mod capture;
+mod hooks;
 mod replay;
 
 use anyhow::Result;
@@ -18,10 +19,13 @@ struct Cli {
 enum Command {
     /// Play a recorded session and show what the operator would have seen
     Replay(replay::ReplayArgs),
+    /// Let agents report to the daemon, through hooks in their own settings
+    Hooks(hooks::HooksArgs),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Replay(args) => replay::run(&args),
+        Command::Hooks(args) => hooks::run(&args),
     }
 }
