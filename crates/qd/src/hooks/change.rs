@@ -292,7 +292,8 @@ impl Change {
             Outcome::Planned => {}
             Outcome::Done => {
                 for change in self.files.iter().filter(|change| change.is_pending()) {
-                    writeln!(out, "{name}: wrote {}", change.file.named().display())?;
+                    let did = if change.plan.new_text.is_some() { "wrote" } else { "removed" };
+                    writeln!(out, "{name}: {did} {}", change.file.named().display())?;
                 }
             }
             Outcome::Failed(error) => {

@@ -2,7 +2,8 @@
 //!
 //! Seen with 0.166.0: a hook runs only after its hash was written to `config.toml` under
 //! `hooks.state`; see [`super::trust`]. Groups are known by their index there, so ours goes last
-//! and is changed in place.
+//! and is changed in place. It reads no `hooks.json` that starts with a byte order mark or holds
+//! anything but `hooks` and a `description`; the trust step says so.
 
 use super::wanted::{Dialect, Entry, Wanted, command};
 
@@ -34,5 +35,5 @@ pub fn wanted(forwarder: &str) -> Wanted {
         if awaited { entry } else { entry.with("async", true) }
     };
     let entries = EVENTS.into_iter().map(entry).collect();
-    Wanted { dialect: Dialect::Strict, entries, telemetry: None }
+    Wanted { dialect: Dialect::StrictUnmarked, entries, telemetry: None }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, Item, Table};
 
-use super::json_text::{BOM, Refused};
+use super::json_text::Refused;
 use super::plan::{Place, Plan, TelemetryFound};
 use super::wanted::OTLP_ENDPOINT;
 
@@ -266,9 +266,6 @@ fn at<'a>(document: &'a Document<&str>, path: &[&str]) -> Option<&'a Item> {
 }
 
 fn parse(text: &str) -> Result<Document<&str>, Refused> {
-    if text.starts_with(BOM) {
-        return Err(Refused::at(text, 0, "a byte order mark is no TOML"));
-    }
     Document::parse(text).map_err(|error| {
         let byte = error.span().map_or(0, |span| span.start);
         let reason = error.message().lines().next().unwrap_or("not TOML").to_owned();

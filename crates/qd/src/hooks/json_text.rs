@@ -51,6 +51,9 @@ pub fn print(original: &str, root: &CstRootNode) -> String {
 /// Says no where an edit would be without effect or would break what is there: a wrong type on the
 /// way to our entries, or a key that is there twice (clients read the last one).
 pub fn check(text: &str, dialect: Dialect, section: Option<&str>) -> Result<(), Refused> {
+    if dialect == Dialect::StrictUnmarked && text.starts_with(BOM) {
+        return Err(Refused::at(text, 0, "the client does not read a byte order mark"));
+    }
     let text = readable(text);
     check_strict(text, dialect)?;
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options(dialect))

@@ -106,7 +106,7 @@ fn change(args: &ChangeArgs, intent: &Intent) -> Result<i32> {
     };
     let done = match agreed {
         Agreement::Yes => changes.into_iter().map(Change::apply).collect(),
-        _ => changes,
+        Agreement::NotNeeded | Agreement::DryRun | Agreement::No | Agreement::Nobody => changes,
     };
     report(args, agreed, &done)
 }

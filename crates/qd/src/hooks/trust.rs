@@ -39,7 +39,11 @@ pub fn find_codex(path: Option<&OsStr>) -> Option<PathBuf> {
 
 /// Has Codex trust our hooks in `hooks_file`, and nobody else's. Says how many it trusts now.
 pub fn trust(codex: &Path, home: &Path, hooks_file: &Path) -> Result<usize> {
-    let mut server = AppServer::start(codex, home)?;
+    trust_within(TRUST_MAX, codex, home, hooks_file)
+}
+
+fn trust_within(limit: Duration, codex: &Path, home: &Path, hooks_file: &Path) -> Result<usize> {
+    let mut server = AppServer::start(codex, home, limit)?;
     let answer = server.trust(home, hooks_file);
     server.stop();
     answer
@@ -56,7 +60,7 @@ struct AppServer {
 }
 
 impl AppServer {
-    fn start(codex: &Path, home: &Path) -> Result<Self> {
+    fn start(codex: &Path, home: &Path, limit: Duration) -> Result<Self> {
         let mut child = Command::new(codex)
             .arg("app-server")
             .env("CODEX_HOME", home)
@@ -80,7 +84,7 @@ impl AppServer {
                 }
             }
         });
-        Ok(Self { child, stdin, messages, until: Instant::now() + TRUST_MAX, last_id: 0 })
+        Ok(Self { child, stdin, messages, until: Instant::now() + limit, last_id: 0 })
     }
 
     fn trust(&mut self, home: &Path, hooks_file: &Path) -> Result<usize> {
@@ -89,9 +93,6 @@ impl AppServer {
         self.ask("initialize", json!({"clientInfo": client}))?;
         self.send(&json!({"method": "initialized"}))?;
         let ours = self.our_hooks(home, hooks_file)?;
-        if ours.is_empty() {
-            bail!("codex does not list our hooks in {}", hooks_file.display());
-        }
         let state: Map<String, Value> = ours
             .iter()
             .map(|hook| (hook.key.clone(), json!({"trusted_hash": hook.hash})))
@@ -119,15 +120,21 @@ impl AppServer {
             hook["command"].as_str().is_some_and(is_ours)
                 && hook["sourcePath"].as_str().is_some_and(same_file)
         });
-        ours.map(|hook| {
+        let ours: Vec<&Value> = ours.collect();
+        if ours.is_empty() {
+            let warnings = folders.iter().filter_map(|folder| folder["warnings"].as_array());
+            let said = warnings.flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("; ");
+            bail!("codex does not list our hooks in {} {said}", hooks_file.display());
+        }
+        let ours = ours.into_iter().map(|hook| {
             let text = |key: &str| {
                 let value = hook[key].as_str().map(str::to_owned);
                 value.ok_or_else(|| anyhow!("codex lists a hook without {key}"))
             };
             let (key, hash, status) = (text("key")?, text("currentHash")?, text("trustStatus")?);
             Ok(Listed { key, hash, status })
-        })
-        .collect()
+        });
+        ours.collect()
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Result<Value> {
@@ -169,8 +176,7 @@ impl AppServer {
             let left = self.until.saturating_duration_since(Instant::now()).min(STOP_MAX);
             match self.messages.recv_timeout(left) {
                 Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => break,
             }
         }
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -198,3 +204,51 @@ fn next_line(from: &mut impl BufRead) -> Option<Vec<u8>> {
 
 /// How long a server that was told to go may take for it.
 const STOP_MAX: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `codex` of a few lines of shell, in a folder of its own.
+    fn with_codex(name: &str, script: &str) -> (PathBuf, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("qd-trust-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let codex = folder.join("codex");
+        std::fs::write(&codex, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
+        (folder, codex)
+    }
+
+    fn check_fails(name: &str, script: &str, limit: Duration, expected: &str) {
+        let (folder, codex) = with_codex(name, script);
+        let failed = trust_within(limit, &codex, &folder, &folder.join("hooks.json")).unwrap_err();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(format!("{failed:#}").contains(expected), "{failed:#}");
+    }
+
+    const GENEROUS: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_codex_that_ends_at_once_is_an_error() {
+        check_fails("ends", "read line; exit 3", GENEROUS, "ended before it answered");
+    }
+
+    #[test]
+    fn a_codex_that_never_answers_is_given_up() {
+        let limit = Duration::from_millis(200);
+        check_fails("hangs", "exec sleep 600", limit, "did not answer initialize in time");
+    }
+
+    #[test]
+    fn a_codex_that_does_not_know_the_question_is_an_error() {
+        let script = r#"read line; echo '{"id":1,"error":{"code":-32601,"message":"unknown"}}'; cat >/dev/null"#;
+        check_fails("unknown", script, GENEROUS, "codex refused initialize: unknown");
+    }
+
+    #[test]
+    fn a_codex_that_talks_nonsense_is_an_error() {
+        let script = "echo nonsense; echo '{\"id\":1,\"result\":7}'; read a; read b; read c; \
+             echo '{\"id\":2,\"result\":{\"data\":[{\"hooks\":[1,{\"command\":\"x\"}]}]}}'; cat >/dev/null";
+        check_fails("nonsense", script, GENEROUS, "does not list our hooks");
+    }
+}

@@ -21,6 +21,8 @@ pub struct Wanted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     Strict,
+    /// Strict, and no byte order mark.
+    StrictUnmarked,
     Comments,
 }
 
