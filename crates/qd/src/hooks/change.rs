@@ -103,6 +103,9 @@ impl Change {
         if otel && (token.is_none() || self.product == Product::GeminiCli) {
             self.notes.push(NO_TOKEN.to_owned());
         }
+        if otel && self.product == Product::GeminiCli {
+            self.notes.push(GEMINI_WAITS.to_owned());
+        }
         let new_text = plan.new_text.clone().unwrap_or_default();
         let rewritten = !plan.changes.is_empty();
         self.push(file, plan, token)?;
@@ -383,6 +386,9 @@ fn refused(path: &Path, at: &Refused) -> anyhow::Error {
 }
 
 const ELSEWHERE: &str = "its telemetry already goes elsewhere; that was left as it is";
+
+const GEMINI_WAITS: &str = "with telemetry on, Gemini CLI complains and takes seconds to end \
+     while the daemon is not running";
 
 const NO_TOKEN: &str = "the daemon takes telemetry only with a token: give one with \
      --otel-token-file, or set OTEL_EXPORTER_OTLP_HEADERS=\"Authorization=Bearer TOKEN\" in the \

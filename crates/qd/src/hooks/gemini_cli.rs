@@ -1,4 +1,7 @@
-//! Gemini CLI: `settings.json` in `~/.gemini`. Comments are allowed there, trailing commas are not.
+//! Gemini CLI: `settings.json` in `~/.gemini`.
+//!
+//! Seen with 0.61.0: comments are allowed; with a trailing comma or a byte order mark it does not
+//! start. While the daemon is away it prints export errors at its end and takes seconds longer.
 
 use super::wanted::{Dialect, Entry, OTLP_ENDPOINT, Telemetry, Wanted, command};
 

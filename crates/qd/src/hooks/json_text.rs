@@ -51,7 +51,7 @@ pub fn print(original: &str, root: &CstRootNode) -> String {
 /// Says no where an edit would be without effect or would break what is there: a wrong type on the
 /// way to our entries, or a key that is there twice (clients read the last one).
 pub fn check(text: &str, dialect: Dialect, section: Option<&str>) -> Result<(), Refused> {
-    if dialect == Dialect::StrictUnmarked && text.starts_with(BOM) {
+    if dialect != Dialect::Strict && text.starts_with(BOM) {
         return Err(Refused::at(text, 0, "the client does not read a byte order mark"));
     }
     let text = readable(text);

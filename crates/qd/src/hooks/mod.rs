@@ -191,7 +191,7 @@ fn token(args: &ChangeArgs) -> Result<Option<String>> {
     let Some(path) = &args.otel_token_file else { return Ok(None) };
     let text = settings_file::read_text(path)?;
     let token = text.trim();
-    let is_plain = |c: char| c.is_ascii_graphic() && !"\"\\,".contains(c);
+    let is_plain = |c: char| c.is_ascii_graphic() && !"\"\\,;%".contains(c);
     if token.is_empty() || !token.chars().all(is_plain) {
         bail!("{} does not hold a token", path.display());
     }

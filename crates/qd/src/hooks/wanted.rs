@@ -20,9 +20,10 @@ pub struct Wanted {
 /// What the client itself can read. A file it cannot read would hold hooks that never run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
+    /// With or without a byte order mark.
     Strict,
-    /// Strict, and no byte order mark.
     StrictUnmarked,
+    /// No byte order mark, and no trailing commas.
     Comments,
 }
 

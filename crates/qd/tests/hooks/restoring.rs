@@ -48,7 +48,8 @@ fn claude_code_settings_come_back_byte_for_byte() {
 #[test]
 fn gemini_settings_come_back_byte_for_byte() {
     let comments = "// mine\n{\n  \"theme\": \"x\", // dark\n  /* none */ \"mcp\": {}\n}\n";
-    for (name, text) in READABLE.into_iter().chain([("comments", comments)]) {
+    let readable = READABLE.into_iter().filter(|(_, text)| !text.starts_with('\u{feff}'));
+    for (name, text) in readable.chain([("comments", comments)]) {
         let home = Home::new(&format!("gemini_{name}"));
         home.write(".gemini/settings.json", text);
         check_there_and_back(&home, "gemini-cli", &["--otel"]);

@@ -19,7 +19,7 @@ fn hooks_only(product: Product) -> Wanted {
 
 /// There and back, with and without telemetry; twice in is once in.
 fn check_round_trip(text: &str, product: Product) {
-    if product == Product::Codex && text.starts_with('\u{feff}') {
+    if product != Product::ClaudeCode && text.starts_with('\u{feff}') {
         assert!(install(Some(text), &wanted(product)).is_err());
         return;
     }
