@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::backup::Backup;
 use super::codex_config::{self, Removal};
-use super::diff::{self, Paint};
+use super::diff::Paint;
+use super::file_change::FileChange;
 use super::json_text::Refused;
 use super::plan::{self, Extent, Plan, TelemetryFound};
 use super::product::{Product, forwarder};
@@ -29,16 +30,6 @@ pub struct Change {
     trust: Trust,
     notes: Vec<String>,
     outcome: Outcome,
-}
-
-#[derive(Debug)]
-struct FileChange {
-    file: SettingsFile,
-    backup: Backup,
-    before: Option<String>,
-    plan: Plan,
-    /// Not shown: a token.
-    secret: Option<String>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -199,13 +190,7 @@ impl Change {
     }
 
     fn push(&mut self, file: SettingsFile, plan: Plan, secret: Option<&str>) -> Result<()> {
-        if !plan.changes.is_empty() {
-            file.check_writable()?;
-        }
-        let backup = Backup::of(file.named());
-        let before = backup.text()?;
-        let secret = secret.map(str::to_owned);
-        self.files.push(FileChange { file, backup, before, plan, secret });
+        self.files.push(FileChange::new(file, plan, secret)?);
         Ok(())
     }
 
@@ -295,8 +280,7 @@ impl Change {
             Outcome::Planned => {}
             Outcome::Done => {
                 for change in self.files.iter().filter(|change| change.is_pending()) {
-                    let did = if change.plan.new_text.is_some() { "wrote" } else { "removed" };
-                    writeln!(out, "{name}: {did} {}", change.file.named().display())?;
+                    writeln!(out, "{name}: {}", change.done())?;
                 }
             }
             Outcome::Failed(error) => {
@@ -329,43 +313,6 @@ impl Change {
             self.files.iter().filter(|file| file.is_pending()).map(FileChange::json).collect();
         json!({"harness": self.product.name(), "state": state, "files": files, "trust": trust,
             "notes": self.notes, "error": error})
-    }
-}
-
-impl FileChange {
-    fn is_pending(&self) -> bool {
-        !self.plan.changes.is_empty()
-    }
-
-    fn write(&self) -> Result<()> {
-        if !self.is_pending() {
-            return Ok(());
-        }
-        let new_text = self.plan.new_text.as_deref();
-        let is_restored = self.before.is_some() && self.before.as_deref() == new_text;
-        if is_restored {
-            self.file.replace(new_text, self.backup.mode().unwrap_or(self.file.mode()))?;
-            return self.backup.discard();
-        }
-        if self.before.is_none() && new_text.is_some() {
-            self.backup.keep(&self.file)?;
-        }
-        self.file.replace(new_text, self.file.mode())
-    }
-
-    fn diff(&self, paint: Paint) -> String {
-        let name = self.file.named().display().to_string();
-        let new_text = self.plan.new_text.as_deref();
-        let diff = diff::unified(&name, self.file.text(), new_text, paint);
-        match &self.secret {
-            Some(secret) => diff.replace(secret.as_str(), "********"),
-            None => diff,
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({"path": self.file.named().display().to_string(), "changes": self.plan.changes,
-            "diff": self.diff(Paint::Plain), "backup": self.backup.path().display().to_string()})
     }
 }
 

@@ -10,6 +10,7 @@ mod claude_code;
 mod codex;
 mod codex_config;
 mod diff;
+mod file_change;
 mod gemini_cli;
 mod json_text;
 mod plan;
