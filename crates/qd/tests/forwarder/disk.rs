@@ -3,8 +3,10 @@
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use qd_broker::Error;
 use qd_broker::hook_intake::{KnownIds, Losses};
 
 use crate::world::{World, names, now_ms};
@@ -98,60 +100,62 @@ fn no_link_is_followed_in_the_spool() {
 }
 
 #[test]
-fn a_write_that_breaks_off_leaves_no_frame_and_the_reader_sets_it_aside() {
+fn a_disk_that_takes_only_half_gets_nothing_and_the_loss_is_counted() {
     let world = World::new();
-    // The kernel ends the writer in the middle of its write, at a file's maximum length.
+    // The longest file of this hook has some kilobytes, so its write stops in the middle.
     let hook = world.hook("send --harness codex").environment(|command| {
-        let mut line = std::ffi::OsString::from("ulimit -f 8; ");
-        line.push(command.get_args().nth(1).expect("the line"));
-        let program = env!("CARGO_BIN_EXE_qd-hook");
-        let mut limited = std::process::Command::new("/bin/sh");
-        limited.arg("-c").arg(line).arg(program).env_clear();
-        limited.env("XDG_STATE_HOME", world.path("state"));
-        limited.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-        limited.stderr(std::process::Stdio::piped());
+        let line = command.get_args().nth(1).expect("the line").to_string_lossy().into_owned();
+        let mut limited = Command::new("/bin/sh");
+        limited.arg("-c").arg(format!("ulimit -f 8; {line}")).arg(env!("CARGO_BIN_EXE_qd-hook"));
+        limited.env_clear().env("XDG_STATE_HOME", world.path("state"));
+        limited.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         *command = limited;
     });
     hook.run(&vec![b'x'; 100_000]);
+    assert_eq!(names(&world.spool_folder()), ["lost"]);
+    assert_eq!(world.spool().losses().expect("read"), Losses { full: 0, unwritable: 1 });
     world.hook("send --harness codex").run(PAYLOAD);
-    let files = names(&world.spool_folder());
-    let half = files.iter().find(|name| name.ends_with(".part")).expect("a half frame");
-
-    let (spool, mut known) = (world.spool(), KnownIds::default());
-    let batch = spool.next_batch(now_ms(), &mut known).expect("read");
-    assert_eq!((batch.frames.len(), batch.set_aside.len()), (1, 0), "it may still be written");
-    spool.settle(batch, &mut known).expect("settled");
-    let later = now_ms() + 60_000;
-    let batch = spool.next_batch(later, &mut known).expect("read");
-    assert_eq!((batch.frames.len(), batch.set_aside.len()), (0, 1));
-    assert_eq!(&batch.set_aside[0].file, half);
-    assert_eq!(names(&world.spool_folder().join("aside")), [half.as_str()]);
-    assert!(spool.next_batch(later, &mut known).expect("read").set_aside.is_empty());
+    assert_eq!(world.drained().len(), 1, "the next one is kept");
 }
 
 #[test]
 fn a_forwarder_that_is_killed_leaves_whole_frames_or_none() {
     let world = World::new();
-    let payload = vec![b'x'; 256 << 10];
-    for run in 0..60 {
+    let payload = vec![b'x'; 1 << 20];
+    for run in 0..100 {
         let mut child = world.hook("send --harness codex").spawn();
         let mut stdin = child.stdin.take().expect("its input");
         stdin.write_all(&payload).expect("the agent can write");
         drop(stdin);
-        // A little later each time, from before it reads to after it has spooled.
+        // A little later each time, from before it stamps to after it has spooled.
         let begun = Instant::now();
-        while begun.elapsed().as_micros() < run * 50 {
+        while begun.elapsed().as_micros() < run * 60 {
             std::hint::spin_loop();
         }
         child.kill().expect("killed");
         child.wait().expect("reaped");
-        // What it left running for the disk has ended when the output has.
+        // A child that it left for the disk has ended when the output has.
         let mut output = child.stdout.take().expect("its output");
         std::io::copy(&mut output, &mut std::io::sink()).expect("read");
     }
     world.hook("send --harness codex").run(&payload);
-    let frames = world.drained();
+
+    // What was killed in the middle of its write has no writer any more.
+    let (spool, mut known, later) = (world.spool(), KnownIds::default(), now_ms() + 60_000);
+    let mut frames = Vec::new();
+    loop {
+        let batch = spool.next_batch(later, &mut known).expect("read");
+        for aside in &batch.set_aside {
+            assert!(aside.file.ends_with(".part"), "{aside:?}");
+            assert!(matches!(aside.why, Error::FrameHalf { .. }), "{aside:?}");
+        }
+        if batch.frames.is_empty() {
+            break;
+        }
+        frames.extend(batch.frames.iter().cloned());
+        spool.settle(batch, &mut known).expect("settled");
+    }
     assert!(!frames.is_empty());
-    assert!(frames.iter().all(|frame| frame.payload == payload));
-    assert!(names(&world.spool_folder()).iter().all(|name| name == "aside"), "nothing half");
+    assert!(frames.iter().all(|frame| frame.payload == payload), "whole");
+    assert_eq!(names(&world.spool_folder()), ["aside"], "nothing is in the way");
 }

@@ -65,7 +65,7 @@ impl World {
     }
 
     /// `qd-hook send` through a shell, as agents run hooks. The hook's output is a second time on
-    /// file 3, which the part of it that stays for the disk keeps: the output ends when all ends.
+    /// file 3, which the child that stays for the disk keeps: the output ends when all ends.
     pub fn hook(&self, arguments: &str) -> Hook {
         let mut command = Command::new("/bin/sh");
         let line = format!("exec \"$0\" {arguments} 3>&1");

@@ -1,51 +1,39 @@
-//! Spooling without making the agent wait for the disk.
+//! What the system needs to be told about the disk.
 //!
 //! A write is cheap and an fsync is not: 4 ms for a file and as much for its folder on a plain
-//! disk, at each step of the agent. So a child does both. We wait until it says that the frame is
-//! in the spool, which outlives any process, and leave it to make the frame outlive a power cut.
-//! A disk that hangs therefore hangs the child alone.
+//! disk, at each step of the agent. Once the frame is in the spool it outlives any process, so the
+//! agent goes on, and a child that has nothing to do with it any more stays for the fsync.
 
-use std::io::{PipeReader, Read, Write};
-use std::os::fd::AsFd;
-use std::path::Path;
+use crate::limits::SYNC_SECONDS_MAX;
+use crate::spool::Kept;
 
-use rustix::event::PollFlags;
-
-use crate::deadline::Deadline;
-use crate::limits::DISK_SECONDS_MAX;
-use crate::message::Message;
-use crate::spool;
-
-/// Returns when the frame is in the spool, when that turned out impossible, or at the deadline.
-pub fn keep(folder: &Path, message: &Message, deadline: Deadline) {
-    let Ok((told, mut teller)) = std::io::pipe() else {
-        return spool::keep(folder, message, || {});
-    };
-    match fork() {
-        Fork::Child => {
-            leave_the_agent();
-            // The parent may have given up: then nobody needs to be told.
-            spool::keep(folder, message, move || drop(teller.write(b".")));
-            std::process::exit(0);
-        }
-        Fork::Parent => {
-            drop(teller);
-            wait(told, deadline);
-        }
-        Fork::Failed => spool::keep(folder, message, || {}),
+/// A file that would be longer than the user's limit is an error to us like a full disk, and not
+/// a signal that ends us with anything but 0.
+pub fn outlive_the_file_limit() {
+    #[allow(unsafe_code, reason = "std has no signals")]
+    // SAFETY: no handler is installed, so none can be unsound.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
-/// The pipe gets a byte when the frame is kept and closes when the child ends without.
-fn wait(mut told: PipeReader, deadline: Deadline) {
-    if deadline.wait(told.as_fd(), PollFlags::IN) {
-        let _ = told.read(&mut [0]);
+/// Makes a frame outlive a power cut. Returns at once; only where no child can be made does it wait for the disk.
+pub fn sync(kept: &Kept) {
+    match fork() {
+        Fork::Child => {
+            leave_the_agent();
+            kept.sync();
+            std::process::exit(0);
+        }
+        Fork::Parent => {}
+        Fork::Failed => kept.sync(),
     }
 }
 
 /// Agents read a hook's output until everyone has closed it, and may kill its group once it is
 /// over: neither may have to do with the child.
 fn leave_the_agent() {
+    // Where these fail the child is in the agent's way for some milliseconds.
     let _ = rustix::process::setsid();
     let nowhere = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
     if let Ok(nowhere) = nowhere {
@@ -56,7 +44,7 @@ fn leave_the_agent() {
     #[allow(unsafe_code, reason = "std has no alarm")]
     // SAFETY: alarm takes a number and touches no memory. Its signal's default is to end us.
     unsafe {
-        libc::alarm(DISK_SECONDS_MAX);
+        libc::alarm(SYNC_SECONDS_MAX);
     }
 }
 

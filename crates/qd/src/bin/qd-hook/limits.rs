@@ -6,12 +6,9 @@ use std::time::Duration;
 /// step feels slow; a daemon that needs longer hangs.
 pub const DELIVERY_BUDGET: Duration = Duration::from_millis(200);
 
-/// The daemon's time and the disk's. What the disk has not done by then goes on without us.
-pub const TOTAL_BUDGET: Duration = Duration::from_millis(250);
-
 /// The agent's time, to write and close the hook's input. It is the agent that waits for itself
-/// here; on a busy machine it may be late, and what it says must not be lost. Together with the
-/// total it stays below the 1.5 s that Claude Code gives hooks at a session's end.
+/// here; on a busy machine it may be late, and what it says must not be lost. With the daemon's
+/// time it stays below the 1.5 s that Claude Code gives hooks at a session's end.
 pub const INPUT_WAIT: Duration = Duration::from_secs(1);
 
 /// Longest payload. What follows is read, so that the agent can write it, and thrown away.
@@ -33,5 +30,5 @@ pub const SPOOL_BYTES_MAX: u64 = 64 << 20;
 /// Losses that are counted, one byte each.
 pub const LOSSES_MAX: u64 = 1 << 20;
 
-/// How long the part of us that goes on for the disk may live.
-pub const DISK_SECONDS_MAX: u32 = 10;
+/// How long the child that waits for the disk may live.
+pub const SYNC_SECONDS_MAX: u32 = 10;

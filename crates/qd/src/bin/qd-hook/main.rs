@@ -7,8 +7,9 @@
 //! `qd-hook send --harness NAME [--event NAME]` reads the hook's input, stamps it, hands it to
 //! the daemon's socket, and spools it where the daemon does not say in time that it has it.
 //!
-//! Invariant: at most [`limits::DELIVERY_BUDGET`] is spent on the daemon and [`limits::TOTAL_BUDGET`]
-//! on daemon and disk together. Before that it waits only for the agent to close the hook's input.
+//! Invariant: at most [`limits::DELIVERY_BUDGET`] is spent on the daemon, and then the time of one
+//! write to a disk that the agent itself writes to. Before that it waits only for the agent to
+//! close the hook's input.
 
 mod ancestry;
 mod command_line;
@@ -41,10 +42,13 @@ fn send(harness: &str, event: Option<&str>) {
     let place = Place::from_environment();
     let input = input::read(Deadline::after(limits::INPUT_WAIT));
     let message = Message::new(stamp, harness, event, ancestry::agent(harness), input);
-    let total = Deadline::after(limits::TOTAL_BUDGET);
-    let delivered =
-        delivery::deliver(&place.sockets, &message, Deadline::after(limits::DELIVERY_BUDGET));
-    if let (false, Some(spool)) = (delivered, place.spool) {
-        disk::keep(&spool, &message, total);
+    let budget = Deadline::after(limits::DELIVERY_BUDGET);
+    if delivery::deliver(&place.sockets, &message, budget) {
+        return;
+    }
+    disk::outlive_the_file_limit();
+    let kept = place.spool.and_then(|folder| spool::keep(&folder, &message));
+    if let Some(kept) = kept {
+        disk::sync(&kept);
     }
 }

@@ -9,7 +9,7 @@ use std::fs::{DirBuilder, File};
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -17,22 +17,35 @@ use rustix::io::Errno;
 use crate::limits::{LOSSES_MAX, SPOOL_BYTES_MAX, SPOOL_FRAMES_MAX};
 use crate::message::Message;
 
-/// Writes the frame, says so, and then makes it outlive a power cut. A frame that cannot be kept
-/// is counted where that is possible.
-pub fn keep(path: &Path, message: &Message, kept: impl FnOnce()) {
-    let is_new = !path.exists();
-    let Ok(folder) = open_or_make(path) else { return };
+/// Writes the frame. One that cannot be kept is counted where that is possible.
+pub fn keep(path: &Path, message: &Message) -> Option<Kept> {
+    let parent = if path.exists() { None } else { path.parent().map(Path::to_owned) };
+    let folder = open_or_make(path).ok()?;
     match write(&folder, message) {
-        Ok(file) => {
-            kept();
-            // If these fail the frame is as safe as this disk makes it.
-            let _ = file.sync_all();
-            let _ = rustix::fs::fsync(&folder);
-            if let (true, Some(Ok(parent))) = (is_new, path.parent().map(open)) {
-                let _ = rustix::fs::fsync(parent);
-            }
+        Ok(file) => Some(Kept { file, folder, parent }),
+        Err(loss) => {
+            count(&folder, loss);
+            None
         }
-        Err(loss) => count(&folder, loss),
+    }
+}
+
+/// A frame in the spool that a power cut could still take away.
+pub struct Kept {
+    file: File,
+    folder: OwnedFd,
+    /// Where the folder is new.
+    parent: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Slow. If it fails the frame is as safe as this disk makes it, and there is nobody to tell.
+    pub fn sync(&self) {
+        let _ = self.file.sync_all();
+        let _ = rustix::fs::fsync(&self.folder);
+        if let Some(Ok(parent)) = self.parent.as_deref().map(open) {
+            let _ = rustix::fs::fsync(parent);
+        }
     }
 }
 
