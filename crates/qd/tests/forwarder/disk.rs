@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use qd_broker::Error;
 use qd_broker::hook_intake::{KnownIds, Losses};
+use qd_broker::limits::SPOOL_FRAMES_MAX;
 
 use crate::world::{World, names, now_ms};
 
@@ -58,7 +59,7 @@ fn a_full_spool_refuses_what_is_new_and_counts_it() {
     assert_eq!(world.spool().losses().expect("read"), Losses { full: 1, unwritable: 0 });
     fs::remove_file(long).expect("removed");
     // Full by number.
-    for index in 0..4_096 {
+    for index in 0..SPOOL_FRAMES_MAX {
         File::create(folder.join(format!("{index:032x}-0.frame"))).expect("a file");
     }
     let before = names(&folder);
@@ -69,6 +70,8 @@ fn a_full_spool_refuses_what_is_new_and_counts_it() {
     fs::remove_file(folder.join(&before[0])).expect("removed");
     world.hook("send --harness codex").run(PAYLOAD);
     assert_eq!(world.spool().losses().expect("read"), Losses { full: 2, unwritable: 0 });
+    let frames = |names: Vec<String>| names.iter().filter(|name| name.ends_with(".frame")).count();
+    assert_eq!(frames(names(&folder)), SPOOL_FRAMES_MAX);
 }
 
 #[test]

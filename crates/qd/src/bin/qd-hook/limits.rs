@@ -20,9 +20,9 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Shells between us and the agent that are passed over: `sh -c` and a wrapper script or two.
 pub const SHELLS_MAX: usize = 4;
 
-/// Files in the spool before new frames are refused and counted: some hours of a busy operator,
-/// and a listing that stays below a millisecond.
-pub const SPOOL_FRAMES_MAX: usize = 4_096;
+/// Files in the spool before new frames are refused and counted. Each hook lists them all to know
+/// how many there are, at about 0.3 µs a file: more would cost the agent a millisecond.
+pub const SPOOL_FRAMES_MAX: usize = 2_048;
 
 /// Bytes in the spool before new frames are refused and counted.
 pub const SPOOL_BYTES_MAX: u64 = 64 << 20;

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::limits::{LOSSES_MAX, SPOOL_BYTES_MAX, SPOOL_FRAMES_MAX};
@@ -80,12 +80,31 @@ fn write(folder: &OwnedFd, message: &Message) -> Result<File, Loss> {
 /// Hooks that run at the same moment may each see the last free place; the overshoot is theirs.
 fn has_room(folder: &OwnedFd, frame_len: usize) -> Result<bool, Errno> {
     let (mut files, mut bytes) = (0, frame_len as u64);
-    for entry in Dir::read_from(folder)? {
+    for_each_name(folder, |name| {
         files += 1;
-        bytes = bytes.saturating_add(announced_len(entry?.file_name().to_bytes()));
-    }
+        bytes = bytes.saturating_add(announced_len(name));
+    })?;
     // The folder itself, its parent, `aside` and `lost` are no frames.
     Ok(files < SPOOL_FRAMES_MAX + 4 && bytes <= SPOOL_BYTES_MAX)
+}
+
+/// In large pieces and without a copy of each name: a spool may be long, and an agent waits.
+#[cfg(target_os = "linux")]
+fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    let mut piece = [const { std::mem::MaybeUninit::uninit() }; LISTING_PIECE_BYTES];
+    let mut entries = rustix::fs::RawDir::new(folder, &mut piece);
+    while let Some(entry) = entries.next() {
+        each(entry?.file_name().to_bytes());
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        each(entry?.file_name().to_bytes());
+    }
+    Ok(())
 }
 
 /// The length in a name such as `<id>-<length>.frame`; nothing for other names.
@@ -135,3 +154,7 @@ fn count(folder: &OwnedFd, loss: Loss) {
 }
 
 const LOST: &str = "lost";
+
+/// Some hundred names; more makes the kernel no faster.
+#[cfg(target_os = "linux")]
+const LISTING_PIECE_BYTES: usize = 32 << 10;
