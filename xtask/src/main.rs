@@ -2,8 +2,11 @@
 //!
 //! `cargo xtask test` is the one test command; `cargo xtask ci` is what a landing runs.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
@@ -13,7 +16,11 @@ cargo xtask ci       what a landing runs: the same
 cargo xtask bench session
                      transitions a second, bytes a session, a million sessions
 cargo xtask bench store
-                     entries a second beside the disk's syncs, replay, restart";
+                     entries a second beside the disk's syncs, replay, restart
+cargo xtask bench forwarder
+                     what an agent waits for at each hook, bash + curl beside it
+cargo xtask forwarder
+                     build qd-hook as it is shipped, and say where it is";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +29,8 @@ fn main() -> ExitCode {
         ["test"] | ["ci"] => test(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
+        ["bench", "forwarder"] => bench_forwarder(),
+        ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -47,10 +56,37 @@ fn test() -> Result<()> {
     Ok(())
 }
 
+fn bench_forwarder() -> Result<()> {
+    let program = forwarder()?;
+    let arguments = ["bench", "--package", "qd", "--bench", "forwarder"];
+    run_with("cargo", &arguments, &[("QD_HOOK", program.as_os_str())])
+}
+
+/// Builds qd-hook without a dynamic linker, which costs an agent a third of a millisecond at
+/// every hook. The flags are for this one program: `qd` itself asks the system for names and
+/// must not be static with glibc.
+fn forwarder() -> Result<PathBuf> {
+    let arguments = ["rustc", "--release", "--package", "qd", "--bin", "qd-hook", "--"];
+    let small = ["-Cpanic=abort", "-Copt-level=s"];
+    let is_static: &[&str] =
+        if cfg!(target_os = "linux") { &["-Ctarget-feature=+crt-static"] } else { &[] };
+    run("cargo", &[&arguments[..], &small, is_static].concat())?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    // Under a name of its own, or the next plain build would replace it.
+    let shipped = env::current_dir()?.join(&target).join("qd-hook");
+    fs::copy(target.join("release/qd-hook"), &shipped).context("cannot copy qd-hook")?;
+    Ok(shipped)
+}
+
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    run_with(program, arguments, &[])
+}
+
+fn run_with(program: &str, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<()> {
     eprintln!("$ {program} {}", arguments.join(" "));
     let status = Command::new(program)
         .args(arguments)
+        .envs(variables.iter().copied())
         .status()
         .with_context(|| format!("cannot run {program}"))?;
     if !status.success() {
