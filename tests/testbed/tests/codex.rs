@@ -92,6 +92,21 @@ fn the_app_server_asks_for_approval_over_a_websocket_model() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_rate_limit_over_a_websocket_model_fails_the_turn() -> Result<()> {
+    let home = Home::new()?;
+    let model = Model::start(Script::new().then_always(Reply::fails(429).retry_after_s(1)))?;
+    let mut codex = Client::codex_over_websocket(&home, &model)?
+        .arguments(["exec", "--json", "--skip-git-repo-check", "are you there?"])
+        .headless()?;
+    codex.close_input();
+    let failed = codex.wait_for_json("the failure", |line| line["type"] == "turn.failed")?;
+    let message = failed["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("429") || message.contains("rate limit"), "{failed}");
+    assert!(!codex.wait_for_exit()?.success());
+    Ok(())
+}
+
 fn escalated(command: &str) -> Value {
     json!({
         "cmd": command,

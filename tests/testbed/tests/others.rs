@@ -1,4 +1,4 @@
-//! Gemini CLI, OpenCode, Kilo and Cline without a terminal: one turn each, and what they ask.
+//! Gemini CLI, OpenCode, Kilo and Cline: one turn each, and what they ask.
 
 use qd_testbed::{Client, Home, Model, Reply, Result, Script, Service};
 use serde_json::{Value, json};
@@ -20,6 +20,16 @@ fn gemini_takes_a_turn_with_a_tool() -> Result<()> {
     assert_eq!(result["status"], "success");
     assert_eq!(said_by_gemini(&gemini.lines()), "It is tea.");
     assert!(gemini.wait_for_exit()?.success());
+    Ok(())
+}
+
+#[test]
+fn gemini_takes_a_turn_in_a_terminal() -> Result<()> {
+    let home = Home::new()?;
+    let model = Model::start(Script::new().says("Good night from the script."))?;
+    let gemini = Client::gemini_cli(&home, &model)?.in_terminal()?;
+    gemini.submit("say good night")?;
+    gemini.wait_for_text("Good night from the script.")?;
     Ok(())
 }
 

@@ -16,6 +16,7 @@ impl Client {
 
     pub fn kilo(home: &Home, model: &Model) -> Result<Self> {
         let client = Self::installed("Kilo", "@kilocode/cli-linux-x64/bin/kilo", home, model)?;
+        let client = client.variable("KILO_TELEMETRY_LEVEL", "off");
         client.with_settings(home, model, "kilo")
     }
 
