@@ -25,7 +25,7 @@ impl Home {
         let pid = std::process::id();
         let started = process_tree::started_at(pid).unwrap_or_default();
         let folder = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{pid}.{started}."))
+            .prefix(&format!("{PREFIX}{pid}-{started}-"))
             .tempdir()
             .doing("make a home for a client")?;
         let home = Self { folder, clients: AtomicUsize::new(0) };
@@ -109,7 +109,7 @@ fn sweep() {
 
 fn is_abandoned(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().split('.');
+    let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().split('-');
     let pid = parts.next().and_then(|pid| pid.parse().ok());
     let started: Option<u64> = parts.next().and_then(|started| started.parse().ok());
     match (pid, started) {
@@ -119,4 +119,5 @@ fn is_abandoned(folder: &Path) -> bool {
     }
 }
 
-const PREFIX: &str = "qd-testbed.";
+/// No dot in it or after it: Cline cuts the path of its log at the first one and writes elsewhere.
+const PREFIX: &str = "qd-testbed-";

@@ -105,7 +105,7 @@ fn a_home_takes_with_it_what_outlived_its_client() -> Result<()> {
 #[test]
 fn the_next_run_clears_up_after_one_that_was_killed() -> Result<()> {
     // Process 1 did not start at this instant, so the owner is gone.
-    let abandoned = std::env::temp_dir().join("qd-testbed.1.123456789012.old");
+    let abandoned = std::env::temp_dir().join("qd-testbed-1-123456789012-old");
     std::fs::create_dir_all(abandoned.join("home")).expect("a folder");
     let _home = Home::new()?;
     assert!(!abandoned.exists());
