@@ -1,6 +1,9 @@
-//! The project's chores, in Rust so that a clone and a toolchain are enough.
+//! The project's chores, in Rust so that a clone and a toolchain are enough (and npm, for the
+//! agents that the tests run).
 //!
 //! `cargo xtask test` is the one test command; `cargo xtask ci` is what a landing runs.
+
+mod clients;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -13,6 +16,7 @@ use anyhow::{Context, Result, bail};
 const USAGE: &str = "\
 cargo xtask test     format, clippy, every test; ends with `N passed, N failed`
 cargo xtask ci       what a landing runs: the same
+cargo xtask clients  install the real agents the tests run, as pinned in tests/clients
 cargo xtask bench session
                      transitions a second, bytes a session, a million sessions
 cargo xtask bench store
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => test(),
+        ["clients"] => clients::install(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         ["bench", "forwarder"] => bench_forwarder(),
@@ -48,6 +53,7 @@ fn main() -> ExitCode {
 fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
+    clients::install()?;
     let (passed, failed) = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
     println!("{passed} passed, {failed} failed");
     if failed > 0 || passed == 0 {

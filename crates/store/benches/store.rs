@@ -4,10 +4,12 @@
 //! the disk's own syncs are measured before and after each durable line, in the same run.
 
 use std::fs::{self, File};
+use std::hint::black_box;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use qd_session::Session;
 use qd_session::event::{Entry, Event};
 use qd_session::id::{CallId, SessionId, ToolName};
 use qd_session::moment::{Source, Timestamp};
@@ -100,7 +102,12 @@ fn replay(scratch: &Path) {
         opened.entries,
         bytes as f64 / 1e6
     );
-    println!("replay: {:.0} entries/s", REPLAYED as f64 / loading.as_secs_f64());
+    let replayed = REPLAYED as f64 / loading.as_secs_f64();
+    let floor = parsed_and_folded_per_second();
+    println!(
+        "replay: {replayed:.0} entries/s, parse and fold alone {floor:.0}/s, ratio {:.2}",
+        replayed / floor
+    );
     for replayed in &loaded.sessions {
         journal.snapshot(&replayed.session, replayed.upto).wait().expect("taken");
     }
@@ -109,6 +116,22 @@ fn replay(scratch: &Path) {
     let (journal, _) = Journal::open(path(scratch), kept()).expect("it opens");
     journal.load().expect("it loads");
     println!("restart with snapshots: {:.0} ms", begun.elapsed().as_secs_f64() * 1e3);
+}
+
+/// What is left of a replay without a database.
+fn parsed_and_folded_per_second() -> f64 {
+    let written: Vec<String> = (0..REPLAYED / SESSIONS)
+        .map(|n| serde_json::to_string(&entry(1, n)).expect("JSON"))
+        .collect();
+    let begun = Instant::now();
+    for _ in 0..SESSIONS {
+        let mut session = Session::new(entry(1, 0).session);
+        for line in &written {
+            session.apply(&serde_json::from_str(line).expect("an entry"));
+        }
+        black_box(&session);
+    }
+    REPLAYED as f64 / begun.elapsed().as_secs_f64()
 }
 
 fn path(scratch: &Path) -> PathBuf {
@@ -130,11 +153,13 @@ fn kept() -> Settings {
     Settings { entries_per_session_max: all, entries_max: all, ..Settings::default() }
 }
 
-/// What an ordinary tool call leaves behind.
+/// What turns of ten tool calls leave behind.
 fn entry(of: u64, n: u64) -> Entry {
-    let call = CallId::new(format!("toolu_{n:024x}"));
-    let fact = match n % 2 {
-        0 => Fact::ToolStarted {
+    let call = CallId::new(format!("toolu_{:024x}", n / 2));
+    let fact = match n % 22 {
+        0 => Fact::TurnStarted,
+        1 => Fact::UserPrompt { text: Some("make the tests pass, then tidy up".into()) },
+        even if even % 2 == 0 => Fact::ToolStarted {
             call,
             tool: ToolName::from("Bash"),
             about: Some("cargo test --workspace --no-fail-fast 2>&1 | tail -40".into()),

@@ -49,53 +49,68 @@ pub(crate) struct Folded {
     pub damaged: Vec<DamagedRecord>,
 }
 
-/// Folds the whole tail.
-pub(crate) fn fold(connection: &Connection, row: Row, name: &SessionId) -> Result<Folded> {
-    fold_some(connection, row, name, usize::MAX)
-}
-
-/// Folds at most this many entries after the snapshot.
-pub(crate) fn fold_some(
-    connection: &Connection,
-    row: Row,
-    name: &SessionId,
-    entries_max: usize,
-) -> Result<Folded> {
-    let mut folded = Folded { session: Session::new(name.clone()), upto: 0, damaged: Vec::new() };
-    let mut snapshot =
-        connection.prepare_cached("SELECT upto, body FROM snapshot WHERE session = ?1")?;
-    let found = snapshot
-        .query_row(params![row], |row| Ok((row.get(0)?, snapshot_in(row.get_ref(1)?, name))))
-        .optional()?;
-    match found {
-        None => {}
-        Some((upto, Ok(session))) => (folded.session, folded.upto) = (session, upto),
-        Some((upto, Err(reason))) => folded.damaged.push(DamagedRecord {
-            session: name.clone(),
-            seq: upto,
-            damage: Damage::Snapshot,
-            reason,
-        }),
-    }
-    let mut entries = connection.prepare_cached(
-        "SELECT seq, body FROM entry WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-    )?;
-    let limit = i64::try_from(entries_max).unwrap_or(i64::MAX);
-    let mut rows = entries.query(params![row, folded.upto, limit])?;
-    while let Some(row) = rows.next()? {
-        let seq = row.get(0)?;
-        match entry_in(row.get_ref(1)?, name) {
-            Ok(entry) => drop(folded.session.apply(&entry)),
-            Err(reason) => folded.damaged.push(DamagedRecord {
-                session: name.clone(),
-                seq,
-                damage: Damage::Entry,
-                reason,
-            }),
+impl Folded {
+    /// As far as the snapshot goes.
+    pub fn begin(connection: &Connection, row: Row, name: &SessionId) -> Result<Self> {
+        let mut folded = Self { session: Session::new(name.clone()), upto: 0, damaged: Vec::new() };
+        let mut snapshot =
+            connection.prepare_cached("SELECT upto, body FROM snapshot WHERE session = ?1")?;
+        let found = snapshot
+            .query_row(params![row], |row| Ok((row.get(0)?, snapshot_in(row.get_ref(1)?, name))))
+            .optional()?;
+        match found {
+            None => {}
+            Some((upto, Ok(session))) => (folded.session, folded.upto) = (session, upto),
+            Some((upto, Err(reason))) => folded.set_aside(upto, Damage::Snapshot, reason),
         }
-        folded.upto = seq;
+        Ok(folded)
     }
-    Ok(folded)
+
+    /// One more entry; one that the snapshot holds already changes nothing.
+    pub fn take(&mut self, seq: u64, body: ValueRef<'_>) {
+        if seq <= self.upto {
+            return;
+        }
+        self.upto = seq;
+        match entry_in(body, self.session.id()) {
+            Ok(entry) => drop(self.session.apply(&entry)),
+            Err(reason) => self.set_aside(seq, Damage::Entry, reason),
+        }
+    }
+
+    /// Folds at most this many entries.
+    pub fn take_tail(
+        &mut self,
+        connection: &Connection,
+        row: Row,
+        entries_max: usize,
+    ) -> Result<()> {
+        let mut entries = connection.prepare_cached(
+            "SELECT seq, body FROM entry WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        )?;
+        let limit = i64::try_from(entries_max).unwrap_or(i64::MAX);
+        let mut rows = entries.query(params![row, self.upto, limit])?;
+        while let Some(row) = rows.next()? {
+            self.take(row.get(0)?, row.get_ref(1)?);
+        }
+        Ok(())
+    }
+
+    /// Whether there is an entry after the last one looked at.
+    pub fn has_tail(&self, connection: &Connection, row: Row) -> Result<bool> {
+        let sql = "SELECT 1 FROM entry WHERE session = ?1 AND seq > ?2 LIMIT 1";
+        Ok(connection.prepare_cached(sql)?.exists(params![row, self.upto])?)
+    }
+
+    /// There is a name and nothing else.
+    pub fn is_empty(&self) -> bool {
+        self.upto == 0 && self.damaged.is_empty()
+    }
+
+    fn set_aside(&mut self, seq: u64, damage: Damage, reason: String) {
+        let session = self.session.id().clone();
+        self.damaged.push(DamagedRecord { session, seq, damage, reason });
+    }
 }
 
 /// The entry a row holds, or why it holds none.

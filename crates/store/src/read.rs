@@ -1,5 +1,6 @@
 //! What can be asked of the journal. Reading has a connection of its own and sees what is on disk.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,13 +11,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::batch::Alias;
-use crate::fold::{DamagedRecord, entry_in, fold};
+use crate::fold::{DamagedRecord, Folded, entry_in};
 use crate::limits::PAGE_ROWS_MAX;
 use crate::tally::Row;
 use crate::{Error, Result};
 
 /// Everything that is remembered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Loaded {
     /// In the order they were first written.
     pub sessions: Vec<Replayed>,
@@ -60,31 +61,44 @@ impl Reader {
         Self { connection: Mutex::new(connection) }
     }
 
-    /// All sessions as of one moment, whatever is written meanwhile.
+    /// All sessions as of one moment, whatever is written meanwhile. Entries are read in the
+    /// order they lie on disk: one session after the other would read each page many times.
     pub fn load(&self) -> Result<Loaded> {
         self.with(|connection| {
-            let mut loaded =
-                Loaded { sessions: Vec::new(), damaged: Vec::new(), not_set_aside: None };
-            let mut sessions =
-                connection.prepare_cached("SELECT id, name FROM session ORDER BY id")?;
+            let mut folds = BTreeMap::new();
+            let mut tails_begin = None;
+            let mut sessions = connection.prepare_cached("SELECT id, name FROM session")?;
             let mut rows = sessions.query([])?;
-            while let Some(row) = rows.next()? {
-                let name = SessionId::new(row.get::<_, String>(1)?);
-                let replayed = replay(connection, row.get(0)?, &name, &mut loaded.damaged)?;
-                loaded.sessions.extend(replayed);
+            while let Some(found) = rows.next()? {
+                let row: Row = found.get(0)?;
+                let name = SessionId::new(found.get::<_, String>(1)?);
+                let folded = Folded::begin(connection, row, &name)?;
+                if folded.has_tail(connection, row)? {
+                    let upto = folded.upto;
+                    tails_begin = Some(tails_begin.map_or(upto, |begin: u64| begin.min(upto)));
+                }
+                folds.insert(row, folded);
             }
-            Ok(loaded)
+            if let Some(begin) = tails_begin {
+                let sql = "SELECT session, seq, body FROM entry WHERE seq > ?1 ORDER BY seq";
+                let mut entries = connection.prepare_cached(sql)?;
+                let mut rows = entries.query(params![begin])?;
+                while let Some(found) = rows.next()? {
+                    if let Some(folded) = folds.get_mut(&found.get(0)?) {
+                        folded.take(found.get(1)?, found.get_ref(2)?);
+                    }
+                }
+            }
+            Ok(folds.into_values().collect())
         })
     }
 
     pub fn load_session(&self, name: &SessionId) -> Result<Loaded> {
         self.with(|connection| {
-            let mut damaged = Vec::new();
-            let sessions = match row_of(connection, name)? {
-                Some(row) => replay(connection, row, name, &mut damaged)?,
-                None => None,
-            };
-            Ok(Loaded { sessions: sessions.into_iter().collect(), damaged, not_set_aside: None })
+            let Some(row) = row_of(connection, name)? else { return Ok(Loaded::default()) };
+            let mut folded = Folded::begin(connection, row, name)?;
+            folded.take_tail(connection, row, usize::MAX)?;
+            Ok([folded].into_iter().collect())
         })
     }
 
@@ -212,17 +226,18 @@ fn number(seq: u64) -> i64 {
     i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
-/// None for a session that has a name and nothing else.
-fn replay(
-    connection: &Connection,
-    row: Row,
-    name: &SessionId,
-    damaged: &mut Vec<DamagedRecord>,
-) -> Result<Option<Replayed>> {
-    let folded = fold(connection, row, name)?;
-    let is_empty = folded.upto == 0 && folded.damaged.is_empty();
-    damaged.extend(folded.damaged);
-    Ok((!is_empty).then_some(Replayed { session: folded.session, upto: folded.upto }))
+impl FromIterator<Folded> for Loaded {
+    fn from_iter<T: IntoIterator<Item = Folded>>(folds: T) -> Self {
+        let mut loaded = Self::default();
+        for folded in folds {
+            if !folded.is_empty() {
+                let Folded { session, upto, damaged } = folded;
+                loaded.damaged.extend(damaged);
+                loaded.sessions.push(Replayed { session, upto });
+            }
+        }
+        loaded
+    }
 }
 
 fn as_text(value: ValueRef<'_>) -> String {

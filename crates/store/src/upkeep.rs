@@ -10,7 +10,7 @@ use qd_session::event::Snapshot;
 use rusqlite::{Connection, params};
 
 use crate::batch::spelled_snapshot;
-use crate::fold::fold_some;
+use crate::fold::Folded;
 use crate::group::Group;
 use crate::limits::{DELIVERIES_MAX, FORGET_STEP, UPKEEP_STEP};
 use crate::memory::Memory;
@@ -150,7 +150,8 @@ impl Upkeep {
             return Ok(());
         };
         let before = memory.tallies.of(row).map_or(0, |tally| tally.upto);
-        let folded = fold_some(connection, row, &name, UPKEEP_STEP)?;
+        let mut folded = Folded::begin(connection, row, &name)?;
+        folded.take_tail(connection, row, UPKEEP_STEP)?;
         group.set_aside(&folded.damaged)?;
         if folded.upto <= before && folded.damaged.is_empty() {
             // Nothing to fold although something was counted: never try for ever.
