@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use crate::batch::{Alias, Batch, Delivery, Encoded, MetaChange, spelled_snapshot};
 use crate::file::{self, DamagedFile};
-use crate::group::{Job, Kept, Written};
+use crate::job::{Job, Kept, Written};
 use crate::lock::Lock;
 use crate::memory::Memory;
 use crate::queue::{NotTaken, Queue};

@@ -71,9 +71,8 @@ pub const UPKEEP_STEP: usize = 1_024;
 /// Sessions that one step of upkeep forgets.
 pub const FORGET_STEP: usize = 64;
 
-/// Steps of upkeep after each transaction. A fold and a prune; each takes half a full transaction's
-/// entries at most, so sustained full load still ends pruned once it calms down, and ordinary
-/// groups, which are far smaller, are outrun.
+/// Steps of upkeep after each transaction: two that fold and two that prune take as many entries
+/// as the fullest transaction brings, so the file stays bounded under any load.
 pub const UPKEEP_STEPS_PER_GROUP: usize = 4;
 
 /// Deliveries remembered as seen. Far more than a spool holds, so that whatever is delivered again

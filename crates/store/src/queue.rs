@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::group::Job;
+use crate::job::Job;
 use crate::limits::{
     GROUP_BYTES_MAX, GROUP_ENTRIES_MAX, QUEUE_BYTES_MAX, QUEUE_LEN_MAX, QUEUE_WAIT_MAX,
 };

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-use crate::group::{Answer, Group, Job};
+use crate::group::Group;
+use crate::job::{Answer, Job};
 use crate::limits::UPKEEP_STEPS_PER_GROUP;
 use crate::memory::Memory;
 use crate::queue::{Next, Queue};
