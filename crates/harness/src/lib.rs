@@ -16,6 +16,7 @@ pub mod gemini_cli;
 pub mod opencode;
 mod outbox;
 pub mod replay;
+mod rfc3339;
 pub mod say_ask;
 mod signal;
 #[cfg(test)]

@@ -29,7 +29,6 @@ mod notes;
 mod registry;
 pub mod reply;
 mod request;
-mod rfc3339;
 mod session;
 #[cfg(test)]
 mod story;

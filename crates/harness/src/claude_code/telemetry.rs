@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::excerpt::head;
 use super::failure::failure;
 use super::notes::Notes;
-use super::rfc3339;
 use super::session::{Prompt, Session};
 use super::wire::LogRecord;
+use crate::rfc3339;
 
 /// One record with its attributes at hand.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use super::failure::failure;
 use super::holders::Kind as Holder;
 use super::hooks::finished_subagent;
 use super::notes::Notes;
-use super::rfc3339;
 use super::session::{Prompt, Session};
 use super::wire::{Attachment, Block, Content, Line, Message, TokenUsage};
+use crate::rfc3339;
 
 /// Lines that say nothing about the state. Some hold whole request bodies and are not read.
 const SILENT: [&str; 29] = [

@@ -26,7 +26,6 @@ mod failure;
 mod handler;
 mod hold;
 mod hooks;
-mod instant;
 mod mark;
 pub mod reply;
 mod request;

@@ -14,7 +14,8 @@ use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::{Role, is_hidden_prompt};
 use super::thread::Thread;
-use super::{instant, text, wire};
+use super::{text, wire};
+use crate::rfc3339;
 use crate::signal::Signal;
 
 /// Silence after a finished response that ends a turn nobody else is heard of. Records are up to
@@ -33,7 +34,9 @@ impl Handler {
             .iter()
             .flat_map(|resource| &resource.scope_logs)
             .flat_map(|scope| &scope.log_records)
-            .map(|record| (record.text("event.timestamp").and_then(|t| instant::parse(&t)), record))
+            .map(|record| {
+                (record.text("event.timestamp").and_then(|t| rfc3339::timestamp(&t)), record)
+            })
             .collect();
         // Those without a time say who spawned whom: they come first.
         records.sort_by_key(|(at, _)| *at);

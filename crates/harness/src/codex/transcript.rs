@@ -16,13 +16,14 @@ use super::failure::resets_at;
 use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::Role;
-use super::{instant, text, wire};
+use super::{text, wire};
+use crate::rfc3339;
 use crate::signal::Signal;
 
 impl Handler {
     pub(super) fn handle_line(&mut self, signal: &Signal<'_>) {
         let Some(line) = self.parsed::<wire::Line>(signal) else { return };
-        let mark = Mark::told(signal, line.timestamp.as_deref().and_then(instant::parse));
+        let mark = Mark::told(signal, line.timestamp.as_deref().and_then(rfc3339::timestamp));
         let (Some(kind), Some(payload)) = (line.r#type.as_deref(), line.payload.as_deref()) else {
             return self.not_understood(signal, None);
         };

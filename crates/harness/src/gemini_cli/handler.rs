@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use super::session::Session;
 use super::telemetry::Attributes;
-use super::time;
 use super::transcript::ChatFile;
 use super::wire::{ChatLine, Hook, OtlpAttribute, OtlpLogs, ProcessSeen, Record, StreamLine};
 use crate::excerpt::{self, PAYLOAD_BYTES_MAX};
 use crate::outbox::Outbox;
+use crate::rfc3339;
 use crate::signal::{Channel, Sighting, Signal};
 
 /// Most sessions remembered; the one not heard of for longest goes first. What is forgotten is put
@@ -120,7 +120,7 @@ impl Handler {
     ) -> Option<Vec<Sighting>> {
         let record = Attributes(attributes);
         let id = record.text("session.id")?;
-        let own = record.text("event.timestamp").and_then(time::read);
+        let own = record.text("event.timestamp").and_then(rfc3339::timestamp);
         let at = own.map_or(signal.at, |own| own.min(signal.at));
         Some(self.with(signal, at, id, |session, out| session.record(&record, out)))
     }
@@ -169,7 +169,8 @@ impl Handler {
         line: &ChatLine,
     ) -> Vec<Sighting> {
         if line.session_id.is_some() {
-            let begun = line.start_time.as_deref().and_then(time::read).unwrap_or(signal.at);
+            let begun =
+                line.start_time.as_deref().and_then(rfc3339::timestamp).unwrap_or(signal.at);
             let is_main = file.agent.is_main();
             return self.with(signal, begun.min(signal.at), session, |_, out| {
                 if is_main {
