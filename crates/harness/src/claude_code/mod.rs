@@ -20,7 +20,6 @@ mod background;
 mod call;
 mod control;
 mod echo;
-mod excerpt;
 mod failure;
 mod handler;
 mod holders;

@@ -38,7 +38,6 @@ mod settings;
 #[cfg(test)]
 mod story;
 mod telemetry;
-mod text;
 mod thread;
 mod transcript;
 mod turn;

@@ -16,9 +16,9 @@ use super::failure::resets_at;
 use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::Role;
-use super::{text, wire};
-use crate::rfc3339;
+use super::wire;
 use crate::signal::Signal;
+use crate::{excerpt, rfc3339};
 
 impl Handler {
     pub(super) fn handle_line(&mut self, signal: &Signal<'_>) {
@@ -148,7 +148,7 @@ impl Handler {
         let Some(thread) = self.roster.thread(now, child) else { return };
         let name = item.agent_path.as_deref().and_then(|path| path.rsplit('/').next());
         if thread.settings.agent_type.is_none() {
-            thread.settings.agent_type = name.map(text::about);
+            thread.settings.agent_type = name.map(excerpt::label);
         }
         match item.kind.as_ref().and_then(Value::as_str) {
             Some("started") if !thread.is_introduced() => {

@@ -114,7 +114,8 @@ impl Tokens {
             cache.and_then(|cache| cache.read),
             cache.and_then(|cache| cache.write),
         ];
-        parts.into_iter().flatten().filter(|part| *part > 0.0).map(|part| part as u64).sum()
+        let parts = parts.into_iter().flatten().filter(|part| *part > 0.0);
+        parts.fold(0, |sum: u64, part| sum.saturating_add(part as u64))
     }
 }
 
@@ -176,16 +177,6 @@ pub struct CallRef {
 pub struct Todo {
     pub content: Option<String>,
     pub status: Option<String>,
-}
-
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Exit {
-    pub exited: bool,
-    pub session_id: Option<String>,
-    #[serde(alias = "exit_code", alias = "code")]
-    pub exit_code: Option<i32>,
 }
 
 /// Of an event whose fields are not what they should be: whose it was.
