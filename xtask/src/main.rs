@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask test` is the one test command; `cargo xtask ci` is what a landing runs.
 
+mod fuzz;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -11,7 +13,13 @@ const USAGE: &str = "\
 cargo xtask test     format, clippy, every test; ends with `N passed, N failed`
 cargo xtask ci       what a landing runs: the same
 cargo xtask bench session
-                     transitions a second, bytes a session, a million sessions";
+                     transitions a second, bytes a session, a million sessions
+cargo xtask fuzz [SECONDS] [TARGET]
+                     every parser under a fuzzer, 60 seconds each; targets are the folders of
+                     fuzz/corpus";
+
+/// How long each parser is fuzzed where nobody says.
+const FUZZ_SECONDS: &str = "60";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,6 +27,9 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => test(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
+        ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),
+        ["fuzz", seconds] => start_fuzz(seconds, None),
+        ["fuzz", seconds, target] => start_fuzz(seconds, Some(target)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -31,6 +42,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn start_fuzz(seconds: &str, target: Option<&str>) -> Result<()> {
+    let seconds =
+        seconds.parse().with_context(|| format!("`{seconds}` is no number of seconds"))?;
+    fuzz::fuzz(seconds, target)
 }
 
 fn test() -> Result<()> {
