@@ -11,7 +11,8 @@ pub fn read<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Option<T> {
     if payload.len() > PAYLOAD_BYTES_MAX {
         return None;
     }
-    serde_json::from_slice(payload).ok()
+    // The parser would not look at the bytes of a text that nobody reads.
+    serde_json::from_str(std::str::from_utf8(payload).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -26,6 +27,17 @@ mod tests {
             assert_eq!(read::<Value>(payload), None);
         }
         assert_eq!(read::<Value>(b" 7\n"), Some(Value::from(7)));
+    }
+
+    #[test]
+    fn broken_text_is_refused_also_where_nobody_reads_it() {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let read = |payload| read::<Named>(payload).map(|named| named.name);
+        assert_eq!(read(b"{\"name\":\"n\",\"rest\":\"x\"}"), Some("n".to_owned()));
+        assert_eq!(read(b"{\"name\":\"n\",\"rest\":\"\xff\"}"), None);
     }
 
     #[test]

@@ -111,6 +111,15 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_nobody_can_hold_do_not_overflow() {
+        let mut story = Story::prompted();
+        let huge = u64::MAX.to_string();
+        let more = json!({"input_tokens": huge, "output_tokens": huge, "duration_ms": huge});
+        tell(&mut story, 2_000, 900, "api_request", more);
+        story.shows("thinking");
+    }
+
+    #[test]
     fn an_accepted_tool_is_at_work() {
         let mut story = Story::prompted();
         let call = json!({"tool_use_id": "c1", "tool_name": "Bash", "decision": "accept"});

@@ -192,3 +192,16 @@ pub struct OwnerId {
     #[serde(rename = "sessionID")]
     pub session_id: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tokens;
+
+    #[test]
+    fn counts_that_nobody_can_hold_stop_at_the_end_of_the_range() {
+        let tokens = Tokens { input: Some(1e300), output: Some(1e300), ..Tokens::default() };
+        assert_eq!(tokens.context(), u64::MAX);
+        let tokens = Tokens { input: Some(-7.0), output: Some(5.0), ..Tokens::default() };
+        assert_eq!(tokens.context(), 5);
+    }
+}
