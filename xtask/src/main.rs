@@ -4,6 +4,7 @@
 //! `cargo xtask test` is the one test command; `cargo xtask ci` is what a landing runs.
 
 mod clients;
+mod fuzz;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -24,7 +25,13 @@ cargo xtask bench store
 cargo xtask bench forwarder
                      what an agent waits for at each hook, bash + curl beside it
 cargo xtask forwarder
-                     build qd-hook as it is shipped, and say where it is";
+                     build qd-hook as it is shipped, and say where it is
+cargo xtask fuzz [SECONDS] [TARGET]
+                     every parser under a fuzzer, 60 seconds each; targets are the folders of
+                     fuzz/corpus";
+
+/// How long each parser is fuzzed where nobody says.
+const FUZZ_SECONDS: &str = "60";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +43,9 @@ fn main() -> ExitCode {
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         ["bench", "forwarder"] => bench_forwarder(),
         ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
+        ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),
+        ["fuzz", seconds] => start_fuzz(seconds, None),
+        ["fuzz", seconds, target] => start_fuzz(seconds, Some(target)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -48,6 +58,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn start_fuzz(seconds: &str, target: Option<&str>) -> Result<()> {
+    let seconds =
+        seconds.parse().with_context(|| format!("`{seconds}` is no number of seconds"))?;
+    fuzz::fuzz(seconds, target)
 }
 
 fn test() -> Result<()> {

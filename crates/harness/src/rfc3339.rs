@@ -1,4 +1,4 @@
-//! `2026-11-15T18:55:32.608Z`, as transcripts and telemetry stamp their records.
+//! Times as agents stamp what they write: `2026-11-15T18:55:32.608Z`.
 
 use qd_session::moment::Timestamp;
 
@@ -38,12 +38,12 @@ fn milliseconds(fraction: &str) -> Option<i64> {
 }
 
 fn offset_minutes(zone: &str) -> Option<i64> {
-    let sign = match zone.as_bytes().first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return Some(0),
+    let (sign, ahead) = match zone.split_at_checked(1)? {
+        ("+", ahead) => (1, ahead),
+        ("-", ahead) => (-1, ahead),
+        (_utc, rest) => return rest.is_empty().then_some(0),
     };
-    let (hours, minutes) = zone[1..].split_once(':')?;
+    let (hours, minutes) = ahead.split_once(':')?;
     Some(sign * (number(hours)? * 60 + number(minutes)?))
 }
 
@@ -71,11 +71,29 @@ mod tests {
         check("2026-11-15T18:55:32.608Z", Some(1_794_768_932_608));
         check("2024-02-29T12:00:00.5Z", Some(1_709_208_000_500));
         check("2024-02-29T14:00:00.500123+02:00", Some(1_709_208_000_500));
+        check("2024-02-29T12:00:00.5+02:00", Some(1_709_200_800_500));
+        check("2026-11-15T19:37:21.824Z", Some(1_794_771_441_824));
     }
 
     #[test]
     fn what_is_no_stamp_is_none() {
-        for text in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-11-15", "2026-11-15T18:55Z"] {
+        for text in [
+            "",
+            "Z",
+            "yesterday",
+            "2026-11-15",
+            "2026-13-01T00:00:00Z",
+            "1970-01-00T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2026-11-15T25:00:00Z",
+            "2026-11-15T18:55Z",
+            "2026-11-15T18:48:1xZ",
+            "2026-11-15T19:37:21.xxxZ",
+            "2026-11-15T18:55:32Zulu",
+            "2026-11-15T18:55:32+99999999999999999999:00",
+            "-9223372036854775808-01-01T00:00:00Z",
+            "2026-11-15T18:55:32é",
+        ] {
             check(text, None);
         }
     }
