@@ -5,7 +5,9 @@ use std::sync::Arc;
 use qd_session::id::{CallId, ProcessKey, RequestId, ToolName};
 use qd_session::limits::{REQUESTS_MAX, SUBAGENTS_MAX, TOOL_SPANS_MAX};
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::{AgentEvent, Ask, Fact, Latest, Life, Monitor, Place, Stage, Usage};
+use qd_session::monitor::{
+    Activity, AgentEvent, Ask, Fact, Latest, Life, Monitor, Place, Stage, Usage,
+};
 use qd_session::operator::{Group, SubState, resolve};
 use serde_json::json;
 
@@ -174,8 +176,10 @@ fn the_title_is_the_operators_then_the_clients_then_the_first_prompt() {
 fn what_is_not_understood_is_counted_and_changes_nothing() {
     let (mut monitor, now) = heard("turn_started tool_started");
     let before = resolve(now, &monitor);
+    assert_eq!(monitor.unrecognised(), 0);
     monitor.apply(&event("unrecognised", now.plus_ms(1)));
-    assert_eq!(monitor.unrecognised(), 1);
+    monitor.apply(&event("unrecognised", now.plus_ms(1)));
+    assert_eq!(monitor.unrecognised(), 2);
     assert!(resolve(now.plus_ms(1), &monitor).looks_like(&before));
 }
 
@@ -243,4 +247,39 @@ fn what_is_forgotten_first_is_what_matters_least() {
     }
     let now = Timestamp(10_000);
     assert_eq!(resolve(now, &monitor).state, SubState::ACTING, "an open call outlives ended ones");
+}
+
+/// What begins and ends in one moment is over; what begins in the moment of an end is over too.
+#[test]
+fn in_a_tie_the_end_wins() {
+    let at_5 = |names: &[&str]| {
+        let events: Vec<_> = names.iter().map(|name| event(name, Timestamp(5))).collect();
+        resolve(Timestamp(5), &told(&events)).state
+    };
+    let turn = event("turn_started", Timestamp(1));
+    let after_turn = |names: &[&str]| {
+        let mut events = vec![turn.clone()];
+        events.extend(names.iter().map(|name| event(name, Timestamp(5))));
+        resolve(Timestamp(5), &told(&events)).state
+    };
+    assert_eq!(after_turn(&["compaction_started", "compaction_ended"]), SubState::THINKING);
+    assert_eq!(at_5(&["turn_completed", "compaction_started"]), SubState::TASK_COMPLETE);
+    assert_eq!(after_turn(&["llm_retrying", "llm_started"]), SubState::THINKING);
+    assert_eq!(after_turn(&["tool_started", "tool_completed"]), SubState::THINKING);
+    assert_eq!(after_turn(&["tool_started", "turn_completed"]), SubState::TASK_COMPLETE);
+    assert_eq!(after_turn(&["approval_requested", "approval_resolved"]), SubState::THINKING);
+}
+
+#[test]
+fn a_subagent_that_ended_is_ended_until_it_works_again() {
+    let sub = |monitor: &Monitor| {
+        matches!(monitor.subagents()[0].activity(monitor.last_end()), Activity::Ended)
+    };
+    let mut monitor = told(&[event("sub:subagent_started", Timestamp(1))]);
+    assert!(!sub(&monitor));
+    monitor.apply(&event("sub:subagent_ended", Timestamp(2)));
+    assert!(sub(&monitor));
+    monitor.apply(&event("sub:tool_started", Timestamp(3)));
+    assert!(!sub(&monitor));
+    assert_eq!(monitor.working_subagents().len(), 1);
 }
