@@ -172,6 +172,8 @@ impl Handler {
                 telemetry::take(session, notes, &record)
             });
             sightings.extend(notes.into_sightings());
+            // One at a time: a body that names thousands would else be searched once for each.
+            self.forget_oldest(&mut sightings);
         }
         sightings
     }
@@ -348,6 +350,21 @@ mod tests {
         }
         story.shows("thinking");
         assert_eq!(story.monitor().unrecognised(), 2, "the unknown event, the wrong type");
+    }
+
+    #[test]
+    fn a_body_that_names_thousands_of_sessions_keeps_the_bound() {
+        let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+        let record = |number: usize| {
+            let name = text("event.name", "user_prompt");
+            json!({"attributes": [text("session.id", &format!("s{number}")), name]})
+        };
+        let records: Vec<_> = (0..10 * SESSIONS_MAX).map(record).collect();
+        let body = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).to_string();
+        let mut handler = Handler::default();
+        let told = handler.handle_signal(&signal(Channel::Otel, body.as_bytes()));
+        assert!(told.len() >= 10 * SESSIONS_MAX, "everybody is told of");
+        assert_eq!(handler.sessions.len(), SESSIONS_MAX);
     }
 
     #[test]
