@@ -9,6 +9,7 @@ mod card;
 pub mod error;
 pub mod hook_intake;
 pub mod limits;
+pub mod sources;
 
 pub use broker::{Broker, Input, NotFound, Output};
 pub use card::{Card, RequestView, SubagentView, UsageView};

@@ -44,3 +44,15 @@ pub const ASIDE_FILES_MAX: usize = 64;
 /// Bytes of the loss file that are read. One byte is one lost frame, so the count ends here and
 /// means "at least"; the forwarder stops writing at the same size.
 pub const LOSSES_MAX: u64 = 1 << 20;
+
+/// Bytes of a session file read at once, and how much of a big one is read when it is first seen:
+/// about the last twenty turns, which is what a card needs.
+pub const WINDOW_BYTES: usize = 256 << 10;
+
+/// Longest transcript line we keep. Agents put whole tool results on one line, so it is generous;
+/// a longer one is skipped and reported, and does not stop the reader.
+pub const TRANSCRIPT_LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes before the place where reading stopped that are looked at again, to know a file that was
+/// written anew. A line of any agent differs in that many bytes: they hold a time or an id.
+pub const MARK_BYTES: usize = 64;
