@@ -1,5 +1,7 @@
 //! Everything that can grow, with its maximum and the reason for it, and every wait.
 
+use std::time::Duration;
+
 /// Longest header line of a hook frame. Ours have about 200 bytes; the rest is room for fields
 /// that a newer forwarder adds.
 pub const HEADER_BYTES_MAX: usize = 1 << 10;
@@ -56,3 +58,22 @@ pub const TRANSCRIPT_LINE_BYTES_MAX: usize = 4 << 20;
 /// Bytes before the place where reading stopped that are looked at again, to know a file that was
 /// written anew. A line of any agent differs in that many bytes: they hold a time or an id.
 pub const MARK_BYTES: usize = 64;
+
+/// Directories watched. Half of what older kernels grant one user for all programs together; the
+/// rest is listed now and then.
+pub const WATCHES_MAX: usize = 4_096;
+
+/// Directories known in all trees together, watched or not. Ten years of daily use make a few
+/// thousand.
+pub const WATCHED_DIRS_MAX: usize = 32_768;
+
+/// Files known in all trees together, about 200 bytes each. Ten sessions a day for ten years are
+/// 36,500.
+pub const WATCHED_FILES_MAX: usize = 131_072;
+
+/// Unreadable directories remembered, so that each is spoken of once.
+pub const TROUBLED_PATHS_MAX: usize = 256;
+
+/// Between two listings of directories that cannot be watched: an operator waits that long
+/// without wondering, and listing a thousand directories takes a few milliseconds.
+pub const RESCAN_EVERY: Duration = Duration::from_secs(2);

@@ -3,4 +3,6 @@
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+mod inotify;
 pub mod tail;
+pub mod watch;
