@@ -77,3 +77,10 @@ pub const TROUBLED_PATHS_MAX: usize = 256;
 /// Between two listings of directories that cannot be watched: an operator waits that long
 /// without wondering, and listing a thousand directories takes a few milliseconds.
 pub const RESCAN_EVERY: Duration = Duration::from_secs(2);
+
+/// Processes whose end is waited for: each takes a file descriptor, of which a program may have
+/// 1,024. Far more than agents fit on one machine.
+pub const PROCESSES_MAX: usize = 512;
+
+/// Between two looks at a process whose end the kernel does not tell.
+pub const PROCESS_POLL_EVERY: Duration = Duration::from_secs(2);

@@ -4,5 +4,7 @@
 //! listens is the runtime's.
 
 mod inotify;
+pub mod places;
+pub mod processes;
 pub mod tail;
 pub mod watch;
