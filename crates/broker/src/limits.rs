@@ -84,3 +84,25 @@ pub const PROCESSES_MAX: usize = 512;
 
 /// Between two looks at a process whose end the kernel does not tell.
 pub const PROCESS_POLL_EVERY: Duration = Duration::from_secs(2);
+
+/// Bytes of one file read before the others have their turn.
+pub const FILE_TURN_BYTES: u64 = 1 << 20;
+
+/// Half lines kept in memory, of all files together. Beyond it a half line is read again from
+/// its beginning.
+pub const HALF_LINES_BYTES_MAX: usize = 16 << 20;
+
+/// Batches of lines read and not yet taken. One has about a window of bytes, at worst a turn and
+/// a line, so that all of them have 20 MiB at worst.
+pub const FILE_BATCHES_MAX: usize = 4;
+
+/// Age after which a session file is history: not read at the start, only when it changes. What
+/// ended within a day is on the board.
+pub const HISTORY_AGE_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Longest registry file. Real ones have less than a thousand bytes.
+pub const REGISTRY_BYTES_MAX: u64 = 64 << 10;
+
+/// Ended processes remembered until the registry files they left are removed: the end of each is
+/// told once.
+pub const ENDED_PROCESSES_MAX: usize = 512;

@@ -3,6 +3,7 @@
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+pub mod files;
 mod inotify;
 pub mod places;
 pub mod processes;

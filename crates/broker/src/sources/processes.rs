@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::TryRecvError;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -48,7 +48,7 @@ impl Process {
 #[derive(Debug)]
 pub struct Processes {
     observed: BTreeSet<Process>,
-    orders: std::sync::mpsc::Sender<Order>,
+    orders: SyncSender<Order>,
     /// A byte wakes the thread; closing it ends the thread.
     waker: UnixStream,
     ends: mpsc::Receiver<Process>,
@@ -74,7 +74,7 @@ impl Processes {
         let (waker, woken) = UnixStream::pair().map_err(failed)?;
         waker.set_nonblocking(true).map_err(failed)?;
         woken.set_nonblocking(true).map_err(failed)?;
-        let (orders, orders_taken) = std::sync::mpsc::channel();
+        let (orders, orders_taken) = sync_channel(PROCESSES_MAX);
         // All that are observed may end before anybody asks.
         let (ends_told, ends) = mpsc::channel(PROCESSES_MAX);
         thread::Builder::new()
@@ -93,16 +93,19 @@ impl Processes {
         if self.observed.len() >= PROCESSES_MAX {
             return Err(Error::ProcessesTooMany);
         }
-        self.observed.insert(process);
         let descriptor = descriptor(process.pid);
-        self.order(Order::Observe(Observed { process, descriptor }));
+        let observe = Order::Observe(Observed { process, descriptor });
+        self.orders.try_send(observe).map_err(|_| Error::ProcessesTooMany)?;
+        self.wake();
+        self.observed.insert(process);
         Ok(())
     }
 
     /// Its end is not told.
     pub fn forget(&mut self, process: Process) {
-        if self.observed.remove(&process) {
-            self.order(Order::Forget(process));
+        // Where no order gets through, its end comes and is passed over.
+        if self.observed.remove(&process) && self.orders.try_send(Order::Forget(process)).is_ok() {
+            self.wake();
         }
     }
 
@@ -126,8 +129,7 @@ impl Processes {
         self.observed.is_empty()
     }
 
-    fn order(&mut self, order: Order) {
-        self.orders.send(order).expect("the thread lives as long as we do");
+    fn wake(&mut self) {
         match self.waker.write(&[0]) {
             // Full of bytes that have not woken it yet: it will wake.
             Ok(_) | Err(_) => {}
@@ -136,11 +138,7 @@ impl Processes {
 }
 
 /// What the thread does.
-fn attend(
-    woken: &UnixStream,
-    orders: &std::sync::mpsc::Receiver<Order>,
-    ends: &mpsc::Sender<Process>,
-) {
+fn attend(woken: &UnixStream, orders: &Receiver<Order>, ends: &mpsc::Sender<Process>) {
     let mut observed: Vec<Observed> = Vec::new();
     loop {
         loop {

@@ -192,9 +192,9 @@ impl Watch {
         if noticed.kind == Kind::Overflowed {
             return self.rescan();
         }
-        let paths = match noticed.kind {
-            Kind::Ended => self.paths.remove(&noticed.watch),
-            _ => self.paths.get(&noticed.watch).cloned(),
+        let paths = match noticed.kind == Kind::Ended {
+            true => self.paths.remove(&noticed.watch),
+            false => self.paths.get(&noticed.watch).cloned(),
         };
         for dir in paths.unwrap_or_default() {
             match (&noticed.name, noticed.kind) {
