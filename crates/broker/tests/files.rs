@@ -87,7 +87,7 @@ async fn signal(files: &mut Files) -> FileSignal {
         match next(files).await {
             News::Signal(signal) => return signal,
             News::CaughtUp => {}
-            other => panic!("{other:?}"),
+            other @ (News::Notice(_) | News::Stopped(_)) => panic!("{other:?}"),
         }
     }
 }
@@ -103,7 +103,7 @@ async fn beginning(files: &mut Files) -> Vec<String> {
         match next(files).await {
             News::Signal(signal) => told.push(text(&signal)),
             News::CaughtUp => return told,
-            other => panic!("{other:?}"),
+            other @ (News::Notice(_) | News::Stopped(_)) => panic!("{other:?}"),
         }
     }
 }
@@ -292,7 +292,7 @@ async fn a_file_left_behind_long_ago_is_an_end_and_nonsense_is_said_once() {
             News::Signal(signal) => told.push(text(&signal)),
             News::Notice(FileNotice::Illegible { path }) => told.push(home.name(&path)),
             News::CaughtUp => break,
-            other => panic!("{other:?}"),
+            other @ (News::Notice(_) | News::Stopped(_)) => panic!("{other:?}"),
         }
     }
     told.sort();

@@ -143,7 +143,7 @@ impl Files {
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         stopped.set_nonblocking(true).map_err(failed)?;
         let (tell, heard) = mpsc::channel(FILE_BATCHES_MAX);
-        let reading = Reading::new(places, positions, now, tell)?;
+        let reading = Reading::new(places, positions, now, tell);
         thread::Builder::new()
             .name("qd-files".to_owned())
             .spawn(move || reading.run(&stopped))

@@ -63,12 +63,18 @@ mod linux {
 
     #[derive(Debug)]
     pub struct Inotify {
-        queue: OwnedFd,
+        /// None where the kernel grants this user no more of them: then as elsewhere.
+        queue: Option<OwnedFd>,
     }
 
     impl Inotify {
-        pub fn new() -> io::Result<Self> {
-            Ok(Self { queue: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)? })
+        pub fn new() -> Self {
+            Self { queue: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok() }
+        }
+
+        #[cfg(test)]
+        pub fn refused() -> Self {
+            Self { queue: None }
         }
 
         /// Watches one directory. Asking again adds to what is wanted of it.
@@ -83,20 +89,23 @@ mod linux {
                 }
             };
             let how = WatchFlags::ONLYDIR | WatchFlags::MASK_ADD | WatchFlags::EXCL_UNLINK;
-            Ok(inotify::add_watch(&self.queue, path, wanted | how)?)
+            let queue = self.queue.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+            Ok(inotify::add_watch(queue, path, wanted | how)?)
         }
 
         pub fn remove(&self, watch: i32) {
-            // It may have ended by itself, with its directory.
-            match inotify::remove_watch(&self.queue, watch) {
+            let Some(queue) = &self.queue else { return };
+            match inotify::remove_watch(queue, watch) {
+                // It may have ended by itself, with its directory.
                 Ok(()) | Err(_) => {}
             }
         }
 
         /// What has happened, up to one buffer of it; empty when nothing has.
         pub fn read(&self) -> io::Result<Vec<Noticed>> {
+            let Some(queue) = &self.queue else { return Ok(Vec::new()) };
             let mut buffer = vec![MaybeUninit::uninit(); EVENT_BYTES];
-            let mut reader = Reader::new(&self.queue, &mut buffer);
+            let mut reader = Reader::new(queue, &mut buffer);
             let mut noticed = Vec::new();
             loop {
                 match reader.next() {
@@ -121,7 +130,7 @@ mod linux {
         }
 
         pub fn waits_on(&self) -> Option<BorrowedFd<'_>> {
-            Some(self.queue.as_fd())
+            self.queue.as_ref().map(AsFd::as_fd)
         }
     }
 
@@ -150,8 +159,8 @@ mod elsewhere {
     pub struct Inotify;
 
     impl Inotify {
-        pub fn new() -> io::Result<Self> {
-            Ok(Self)
+        pub fn new() -> Self {
+            Self
         }
 
         pub fn add(&self, _: &Path, _: Interest) -> io::Result<i32> {

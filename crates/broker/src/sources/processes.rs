@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -48,16 +48,17 @@ impl Process {
 #[derive(Debug)]
 pub struct Processes {
     observed: BTreeSet<Process>,
-    orders: SyncSender<Order>,
+    orders: Arc<Mutex<Orders>>,
     /// A byte wakes the thread; closing it ends the thread.
     waker: UnixStream,
     ends: mpsc::Receiver<Process>,
 }
 
-#[derive(Debug)]
-enum Order {
-    Observe(Observed),
-    Forget(Process),
+/// What the thread has not taken over yet. Bounded by what is and was observed.
+#[derive(Debug, Default)]
+struct Orders {
+    observe: Vec<Observed>,
+    forget: BTreeSet<Process>,
 }
 
 #[derive(Debug)]
@@ -74,12 +75,13 @@ impl Processes {
         let (waker, woken) = UnixStream::pair().map_err(failed)?;
         waker.set_nonblocking(true).map_err(failed)?;
         woken.set_nonblocking(true).map_err(failed)?;
-        let (orders, orders_taken) = sync_channel(PROCESSES_MAX);
+        let orders = Arc::<Mutex<Orders>>::default();
+        let taken = orders.clone();
         // All that are observed may end before anybody asks.
         let (ends_told, ends) = mpsc::channel(PROCESSES_MAX);
         thread::Builder::new()
             .name("qd-processes".to_owned())
-            .spawn(move || attend(&woken, &orders_taken, &ends_told))
+            .spawn(move || attend(&woken, &taken, &ends_told))
             .map_err(failed)?;
         Ok(Self { observed: BTreeSet::new(), orders, waker, ends })
     }
@@ -94,18 +96,24 @@ impl Processes {
             return Err(Error::ProcessesTooMany);
         }
         let descriptor = descriptor(process.pid);
-        let observe = Order::Observe(Observed { process, descriptor });
-        self.orders.try_send(observe).map_err(|_| Error::ProcessesTooMany)?;
-        self.wake();
         self.observed.insert(process);
+        self.order(|orders| {
+            orders.forget.remove(&process);
+            orders.observe.push(Observed { process, descriptor });
+        });
         Ok(())
     }
 
     /// Its end is not told.
     pub fn forget(&mut self, process: Process) {
-        // Where no order gets through, its end comes and is passed over.
-        if self.observed.remove(&process) && self.orders.try_send(Order::Forget(process)).is_ok() {
-            self.wake();
+        if self.observed.remove(&process) {
+            self.order(|orders| {
+                let before = orders.observe.len();
+                orders.observe.retain(|new| new.process != process);
+                if orders.observe.len() == before {
+                    orders.forget.insert(process);
+                }
+            });
         }
     }
 
@@ -129,7 +137,8 @@ impl Processes {
         self.observed.is_empty()
     }
 
-    fn wake(&mut self) {
+    fn order(&mut self, change: impl FnOnce(&mut Orders)) {
+        change(&mut locked(&self.orders));
         match self.waker.write(&[0]) {
             // Full of bytes that have not woken it yet: it will wake.
             Ok(_) | Err(_) => {}
@@ -138,26 +147,22 @@ impl Processes {
 }
 
 /// What the thread does.
-fn attend(woken: &UnixStream, orders: &Receiver<Order>, ends: &mpsc::Sender<Process>) {
+fn attend(woken: &UnixStream, orders: &Mutex<Orders>, ends: &mpsc::Sender<Process>) {
     let mut observed: Vec<Observed> = Vec::new();
     loop {
-        loop {
-            match orders.try_recv() {
-                // First its descriptor was opened, then we look: it belongs to whom we find.
-                Ok(Order::Observe(new)) if new.process.is_alive() => observed.push(new),
-                Ok(Order::Observe(gone)) => {
-                    if ends.blocking_send(gone.process).is_err() {
-                        return;
-                    }
-                }
-                Ok(Order::Forget(process)) => observed.retain(|known| known.process != process),
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return,
+        let Some(mut ended) = wait(woken, &observed) else { return };
+        let Orders { observe, forget } = std::mem::take(&mut *locked(orders));
+        observed
+            .retain(|known| !ended.contains(&known.process) && !forget.contains(&known.process));
+        for new in observe {
+            // First its descriptor was opened, then we look: it belongs to whom we find.
+            if !new.process.is_alive() {
+                ended.push(new.process);
+            } else if !observed.iter().any(|known| known.process == new.process) {
+                observed.push(new);
             }
         }
-        let ended = wait(woken, &observed);
         for process in ended {
-            observed.retain(|known| known.process != process);
             if ends.blocking_send(process).is_err() {
                 return;
             }
@@ -165,8 +170,14 @@ fn attend(woken: &UnixStream, orders: &Receiver<Order>, ends: &mpsc::Sender<Proc
     }
 }
 
-/// Sleeps until one has ended or there are orders, and returns those that have ended.
-fn wait(mut woken: &UnixStream, observed: &[Observed]) -> Vec<Process> {
+/// Orders are changed in steps that cannot fail half way.
+fn locked(orders: &Mutex<Orders>) -> MutexGuard<'_, Orders> {
+    orders.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sleeps until one has ended or there are orders, and returns those that have ended; none when
+/// nobody asks any more.
+fn wait(mut woken: &UnixStream, observed: &[Observed]) -> Option<Vec<Process>> {
     let mut fds: Vec<PollFd<'_>> = [woken.as_fd()]
         .into_iter()
         .chain(observed.iter().filter_map(|known| known.descriptor.as_ref().map(AsFd::as_fd)))
@@ -180,11 +191,8 @@ fn wait(mut woken: &UnixStream, observed: &[Observed]) -> Vec<Process> {
         Err(_) => thread::sleep(POLL_EVERY),
     }
     let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
-    if ready.next() == Some(true) {
-        match woken.read(&mut [0; 64]) {
-            // Closed or not, the orders tell.
-            Ok(_) | Err(_) => {}
-        }
+    if ready.next() == Some(true) && matches!(woken.read(&mut [0; 64]), Ok(0)) {
+        return None;
     }
     let mut ended = Vec::new();
     for known in observed {
@@ -196,7 +204,7 @@ fn wait(mut woken: &UnixStream, observed: &[Observed]) -> Vec<Process> {
             ended.push(known.process);
         }
     }
-    ended
+    Some(ended)
 }
 
 #[cfg(target_os = "linux")]
@@ -304,13 +312,15 @@ mod tests {
         drop(leaving.stdin.take());
         assert_eq!(next(&mut processes).await, Some(second));
         assert_eq!(next(&mut processes).await, None);
-        (killed.wait().unwrap(), leaving.wait().unwrap());
+        killed.wait().unwrap();
+        leaving.wait().unwrap();
     }
 
     #[tokio::test]
     async fn one_that_is_gone_or_whose_pid_is_anothers_has_ended() {
         let (mut gone, before) = child();
-        (gone.kill().unwrap(), gone.wait().unwrap());
+        gone.kill().unwrap();
+        gone.wait().unwrap();
         let mut processes = Processes::new().unwrap();
         processes.observe(before).unwrap();
         assert_eq!(next(&mut processes).await, Some(before));
@@ -347,10 +357,13 @@ mod tests {
         let (waker, woken) = UnixStream::pair().unwrap();
         let observed = [Observed { process, descriptor: None }];
         (&waker).write_all(&[0]).unwrap();
-        assert_eq!(wait(&woken, &observed), []);
-        (child.kill().unwrap(), child.wait().unwrap());
+        assert_eq!(wait(&woken, &observed), Some(Vec::new()));
+        child.kill().unwrap();
+        child.wait().unwrap();
         // Nothing wakes it but its own clock.
-        assert_eq!(wait(&woken, &observed), [process]);
+        assert_eq!(wait(&woken, &observed), Some(vec![process]));
+        drop(waker);
+        assert_eq!(wait(&woken, &observed), None);
     }
 
     #[test]

@@ -100,16 +100,16 @@ struct Told {
 
 impl Watch {
     /// Watches from now on; the files found are the first changes to take.
-    pub fn new(roots: Vec<Root>) -> Result<Self, Error> {
-        Self::bounded(roots, WATCHES_MAX, RESCAN_EVERY)
+    pub fn new(roots: Vec<Root>) -> Self {
+        Self::bounded(Inotify::new(), roots, WATCHES_MAX, RESCAN_EVERY)
     }
 
     fn bounded(
+        inotify: Inotify,
         roots: Vec<Root>,
         watches_max: usize,
         rescan_every: Duration,
-    ) -> Result<Self, Error> {
-        let inotify = Inotify::new().map_err(|source| Error::Watch { doing: "start", source })?;
+    ) -> Self {
         let mut watch = Self {
             inotify,
             roots,
@@ -123,7 +123,7 @@ impl Watch {
             told: Told::default(),
         };
         watch.resolve_all();
-        Ok(watch)
+        watch
     }
 
     /// Waits until something may have happened, `waker` is readable, or the time is over.
@@ -355,7 +355,7 @@ impl Watch {
                 Ok(entries) => {
                     self.identities.insert(identity, path.clone());
                     self.dirs.insert(path.clone(), Dir { root, identity, watch });
-                    if watch.is_none() && self.inotify.waits_on().is_some() {
+                    if watch.is_none() {
                         self.exhausted();
                     }
                     self.take_in(root, entries, &mut ahead);

@@ -65,7 +65,7 @@ impl Reading {
         positions: BTreeMap<PathBuf, Position>,
         now: fn() -> Timestamp,
         tell: Sender<Vec<Heard>>,
-    ) -> Result<Self, Error> {
+    ) -> Self {
         let read = places.iter().filter(|place| place.channel().is_some());
         let places: Vec<Place> = read.cloned().collect();
         let root = |place: &Place| Root {
@@ -73,8 +73,8 @@ impl Reading {
             enters: place.enters(),
             wants: place.wants(),
         };
-        Ok(Self {
-            watch: Watch::new(places.iter().map(root).collect())?,
+        Self {
+            watch: Watch::new(places.iter().map(root).collect()),
             places,
             positions,
             tails: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl Reading {
             window: vec![0; WINDOW_BYTES],
             outbox: Outbox { batch: Vec::new(), bytes: 0, tell },
             now,
-        })
+        }
     }
 
     /// Until nobody listens, or the watch fails for good.
