@@ -1,24 +1,51 @@
-//! The project's chores, in Rust so that a clone and a toolchain are enough.
+//! The project's chores, in Rust so that a clone and a toolchain are enough (and npm, for the
+//! agents that the tests run).
 //!
 //! `cargo xtask test` is the one test command; `cargo xtask ci` is what a landing runs.
 
+mod clients;
+mod fuzz;
+
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "\
 cargo xtask test     format, clippy, every test; ends with `N passed, N failed`
 cargo xtask ci       what a landing runs: the same
+cargo xtask clients  install the real agents the tests run, as pinned in tests/clients
 cargo xtask bench session
-                     transitions a second, bytes a session, a million sessions";
+                     transitions a second, bytes a session, a million sessions
+cargo xtask bench store
+                     entries a second beside the disk's syncs, replay, restart
+cargo xtask bench forwarder
+                     what an agent waits for at each hook, bash + curl beside it
+cargo xtask forwarder
+                     build qd-hook as it is shipped, and say where it is
+cargo xtask fuzz [SECONDS] [TARGET]
+                     every parser under a fuzzer, 60 seconds each; targets are the folders of
+                     fuzz/corpus";
+
+/// How long each parser is fuzzed where nobody says.
+const FUZZ_SECONDS: &str = "60";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => test(),
+        ["clients"] => clients::install(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
+        ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
+        ["bench", "forwarder"] => bench_forwarder(),
+        ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
+        ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),
+        ["fuzz", seconds] => start_fuzz(seconds, None),
+        ["fuzz", seconds, target] => start_fuzz(seconds, Some(target)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -33,9 +60,16 @@ fn main() -> ExitCode {
     }
 }
 
+fn start_fuzz(seconds: &str, target: Option<&str>) -> Result<()> {
+    let seconds =
+        seconds.parse().with_context(|| format!("`{seconds}` is no number of seconds"))?;
+    fuzz::fuzz(seconds, target)
+}
+
 fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
+    clients::install()?;
     let (passed, failed) = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
     println!("{passed} passed, {failed} failed");
     if failed > 0 || passed == 0 {
@@ -44,10 +78,37 @@ fn test() -> Result<()> {
     Ok(())
 }
 
+fn bench_forwarder() -> Result<()> {
+    let program = forwarder()?;
+    let arguments = ["bench", "--package", "qd", "--bench", "forwarder"];
+    run_with("cargo", &arguments, &[("QD_HOOK", program.as_os_str())])
+}
+
+/// Builds qd-hook without a dynamic linker, which costs an agent a third of a millisecond at
+/// every hook. The flags are for this one program: `qd` itself asks the system for names and
+/// must not be static with glibc.
+fn forwarder() -> Result<PathBuf> {
+    let arguments = ["rustc", "--release", "--package", "qd", "--bin", "qd-hook", "--"];
+    let small = ["-Cpanic=abort", "-Copt-level=s"];
+    let is_static: &[&str] =
+        if cfg!(target_os = "linux") { &["-Ctarget-feature=+crt-static"] } else { &[] };
+    run("cargo", &[&arguments[..], &small, is_static].concat())?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    // Under a name of its own, or the next plain build would replace it.
+    let shipped = env::current_dir()?.join(&target).join("qd-hook");
+    fs::copy(target.join("release/qd-hook"), &shipped).context("cannot copy qd-hook")?;
+    Ok(shipped)
+}
+
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    run_with(program, arguments, &[])
+}
+
+fn run_with(program: &str, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<()> {
     eprintln!("$ {program} {}", arguments.join(" "));
     let status = Command::new(program)
         .args(arguments)
+        .envs(variables.iter().copied())
         .status()
         .with_context(|| format!("cannot run {program}"))?;
     if !status.success() {

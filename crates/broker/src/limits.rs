@@ -18,11 +18,11 @@ pub const IN_FLIGHT_MAX: usize = 4_096;
 
 /// Frame ids remembered after they were taken. Several times what a spool can hold, because a
 /// frame whose acknowledgement was lost comes again behind all that was spooled before it.
-pub const KNOWN_IDS_MAX: usize = 4 * SPOOL_FRAMES_MAX;
+pub const KNOWN_IDS_MAX: usize = 8 * SPOOL_FRAMES_MAX;
 
 /// Frames that the forwarder leaves in the spool before it refuses more. The number is the
 /// forwarder's; the reader only needs to know what to expect.
-pub const SPOOL_FRAMES_MAX: usize = 4_096;
+pub const SPOOL_FRAMES_MAX: usize = 2_048;
 
 /// Files looked at in one listing of the spool, oldest first. Twice what forwarders write, since
 /// those that start at the same moment may overshoot; the rest waits for the next listing.

@@ -167,7 +167,7 @@ fn a_restored_session_is_the_same_session() {
         session: Box::new(session),
     };
     later.hand_in(end, restored);
-    assert_eq!(later.broker.cards(end), [card.clone()]);
+    assert_eq!(later.broker.cards(end), std::slice::from_ref(&card));
     let first = capture.signals[0].signal().expect("a known source");
     later.hand_in(end, Input::Signal { harness: capture.harness, signal: first });
     assert_eq!(later.broker.cards(end).len(), 1, "the same id finds the same session");

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-/// Longest payload that is parsed. Agents put whole tool results on one line, so it is generous.
-pub const PAYLOAD_BYTES_MAX: usize = 4 << 20;
-
 /// Most of a turn's last message that is kept. Its end says what the agent wants, so the end stays.
 pub const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
 
 /// What a call is about: one line on a card.
 pub const ABOUT_BYTES_MAX: usize = 200;
+
+/// The same in characters, where the cut is shown.
+pub const LABEL_CHARS_MAX: usize = 200;
 
 /// A request's input is shown in full and sent back when changed; beyond this nobody reads it.
 pub const INPUT_BYTES_MAX: usize = 64 << 10;
@@ -63,6 +63,11 @@ pub fn last_message(text: &str) -> Option<Arc<str>> {
 pub fn about(text: &str) -> Option<Arc<str>> {
     let line = text.trim();
     (!line.is_empty()).then(|| head(line, ABOUT_BYTES_MAX).into())
+}
+
+/// A title, a model, a command: one line on a card, with a mark where it was cut.
+pub fn label(text: &str) -> Arc<str> {
+    brief(text, LABEL_CHARS_MAX)
 }
 
 /// A request's input as it is shown.

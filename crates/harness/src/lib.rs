@@ -12,18 +12,26 @@ pub mod claude_code;
 pub mod codex;
 mod excerpt;
 mod failure_sign;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gemini_cli;
 pub mod opencode;
+mod otlp;
 mod outbox;
+mod payload;
+mod process;
 pub mod replay;
+mod rfc3339;
 pub mod say_ask;
 mod signal;
 #[cfg(test)]
 mod story;
+mod threshold;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::signal::{Channel, Direction, Handler, Sighting, Signal};
+use self::threshold::Threshold;
 
 /// An agent product, as captures and the wire spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,12 +50,12 @@ impl Harness {
     /// A fresh translator for it.
     pub fn handler(self) -> Box<dyn Handler + Send> {
         match self {
-            Self::ClaudeCode => Box::new(claude_code::Handler::default()),
-            Self::Codex => Box::new(codex::Handler::default()),
-            Self::GeminiCli => Box::new(gemini_cli::Handler::default()),
-            Self::KiloCode | Self::Cline => Box::new(say_ask::Handler::default()),
-            Self::Opencode => Box::new(opencode::Handler::default()),
-            Self::Acp => Box::new(acp::Handler::default()),
+            Self::ClaudeCode => Box::new(Threshold::of(claude_code::Handler::default())),
+            Self::Codex => Box::new(Threshold::of(codex::Handler::default())),
+            Self::GeminiCli => Box::new(Threshold::of(gemini_cli::Handler::default())),
+            Self::KiloCode | Self::Cline => Box::new(Threshold::of(say_ask::Handler::default())),
+            Self::Opencode => Box::new(Threshold::of(opencode::Handler::default())),
+            Self::Acp => Box::new(Threshold::of(acp::Handler::default())),
         }
     }
 }

@@ -1,4 +1,7 @@
 //! A story for tests: signals at chosen times, and what the operator was shown.
+//!
+//! The [`Stage`] is what every story plays on; handlers with a vocabulary of their own bring their
+//! own story and share the stage.
 
 use qd_session::moment::Timestamp;
 use serde_json::Value;
@@ -7,9 +10,43 @@ use crate::Harness;
 use crate::replay::{Replay, Scene};
 use crate::signal::{Channel, Direction, Signal};
 
+/// Where stories begin whose stamps must read like stamps: 2026-11-15T18:40:00Z.
+pub const BEGIN_MS: u64 = 1_794_768_000_000;
+
+/// A replay whose clock begins where its story does.
+#[allow(missing_debug_implementations)]
+pub struct Stage {
+    pub replay: Replay,
+    begin_ms: u64,
+}
+
+impl Stage {
+    pub fn new(harness: Harness, begin_ms: u64) -> Self {
+        Self { replay: Replay::new(harness), begin_ms }
+    }
+
+    /// One signal, so many milliseconds into the story.
+    pub fn play(
+        &mut self,
+        at_ms: u64,
+        channel: Channel,
+        direction: Direction,
+        file: Option<&str>,
+        payload: &[u8],
+    ) -> Vec<Scene> {
+        let at = Timestamp(self.begin_ms + at_ms);
+        self.replay.play(&Signal { at, seq: 0, channel, direction, file, payload })
+    }
+
+    /// Nothing comes until then.
+    pub fn wait(&mut self, until_ms: u64) -> Vec<Scene> {
+        self.replay.run_until(Timestamp(self.begin_ms + until_ms))
+    }
+}
+
 #[allow(missing_debug_implementations)]
 pub struct Story {
-    replay: Replay,
+    stage: Stage,
     /// Every state shown, as `group/state`.
     pub shown: Vec<String>,
     /// Every event, by name.
@@ -18,7 +55,7 @@ pub struct Story {
 
 impl Story {
     pub fn of(harness: Harness) -> Self {
-        Self { replay: Replay::new(harness), shown: Vec::new(), told: Vec::new() }
+        Self { stage: Stage::new(harness, 0), shown: Vec::new(), told: Vec::new() }
     }
 
     /// The agent says something.
@@ -39,14 +76,13 @@ impl Story {
         file: Option<&str>,
         payload: &[u8],
     ) -> &mut Self {
-        let signal = Signal { at: Timestamp(at_ms), seq: 0, channel, direction, file, payload };
-        let scenes = self.replay.play(&signal);
+        let scenes = self.stage.play(at_ms, channel, direction, file, payload);
         self.keep(scenes)
     }
 
     /// Nothing comes until then.
     pub fn wait(&mut self, until_ms: u64) -> &mut Self {
-        let scenes = self.replay.run_until(Timestamp(until_ms));
+        let scenes = self.stage.wait(until_ms);
         self.keep(scenes)
     }
 
@@ -56,7 +92,7 @@ impl Story {
     }
 
     pub fn sessions(&self) -> usize {
-        self.replay.sessions().count()
+        self.stage.replay.sessions().count()
     }
 
     fn keep(&mut self, scenes: Vec<Scene>) -> &mut Self {

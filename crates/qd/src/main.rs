@@ -1,6 +1,7 @@
 //! Flags, configuration, wiring: no rule lives here.
 
 mod capture;
+mod hooks;
 mod replay;
 mod story;
 
@@ -21,6 +22,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Say why a recorded session was seen as it was at a moment
     Explain(replay::ExplainArgs),
+    /// Let agents report to the daemon, through hooks in their own settings
+    Hooks(hooks::HooksArgs),
 }
 
 fn main() -> Result<()> {
@@ -31,5 +34,6 @@ fn main() -> Result<()> {
     match command {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) => replay::explain(&args),
+        Command::Hooks(args) => hooks::run(&args),
     }
 }

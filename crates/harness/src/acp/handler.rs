@@ -12,10 +12,11 @@ use serde_json::Value;
 use super::quirks::Quirks;
 use super::rpc::{Ledger, RpcId, Sent};
 use super::session::{Replay, Session};
-use super::wire::{Message, ProcessSeen, SessionParams, UpdateParams};
-use crate::excerpt::{self, PAYLOAD_BYTES_MAX};
+use super::wire::{Message, SessionParams, UpdateParams};
 use crate::outbox::Outbox;
+use crate::process::ProcessReport;
 use crate::signal::{Channel, Direction, Sighting, Signal};
+use crate::{excerpt, payload};
 
 /// Most sessions remembered of one connection; the one not heard of for longest goes first.
 const SESSIONS_MAX: usize = 64;
@@ -73,10 +74,7 @@ impl Handler {
     }
 
     fn message(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        if signal.payload.len() > PAYLOAD_BYTES_MAX {
-            return self.unknown(signal, None);
-        }
-        let Ok(message) = serde_json::from_slice::<Message>(signal.payload) else {
+        let Some(message) = payload::read::<Message>(signal.payload) else {
             return self.unknown(signal, None);
         };
         let id = RpcId::of(message.id.as_ref());
@@ -237,11 +235,11 @@ impl Handler {
     }
 
     fn process(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let Some(seen) = from_bytes::<ProcessSeen>(signal.payload) else {
+        let Some(seen) = payload::read::<ProcessReport>(signal.payload) else {
             return self.unknown(signal, None);
         };
-        let (Some(session), Some(true)) = (seen.session_id.map(Arc::<str>::from), seen.exited)
-        else {
+        let exited = seen.has_exited();
+        let Some(session) = seen.session_id.filter(|_| exited).map(Arc::<str>::from) else {
             return Vec::new();
         };
         self.with(signal, &session, |session, out| {
@@ -308,10 +306,6 @@ impl Handler {
 
 pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
-}
-
-fn from_bytes<T: DeserializeOwned>(payload: &[u8]) -> Option<T> {
-    (payload.len() <= PAYLOAD_BYTES_MAX).then(|| serde_json::from_slice(payload).ok())?
 }
 
 #[cfg(test)]

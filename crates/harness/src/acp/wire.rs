@@ -193,12 +193,3 @@ pub struct Content {
     #[serde(default)]
     pub text: String,
 }
-
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProcessSeen {
-    pub session_id: Option<String>,
-    pub exited: Option<bool>,
-    pub exit_code: Option<i32>,
-}

@@ -65,7 +65,7 @@ impl Background {
         if self.tasks.len() == TASKS_MAX {
             self.tasks.remove(0);
         }
-        self.tasks.push(super::excerpt::head(task, 128));
+        self.tasks.push(crate::excerpt::head(task, 128).into());
     }
 
     pub fn settled(&mut self, task: &str) {

@@ -6,16 +6,10 @@ use qd_session::id::{AgentId, CallId};
 use qd_session::moment::Timestamp;
 use serde_json::Value;
 
-use super::excerpt::head;
+use crate::excerpt::{self, ABOUT_BYTES_MAX, head};
 
 /// Most calls remembered in one session. A batch seldom has a dozen; ended ones go first.
 const CALLS_MAX: usize = 128;
-
-/// Longest input kept: it is shown in full, and a written file fits.
-const INPUT_BYTES_MAX: usize = 64 << 10;
-
-/// Longest word on what a call is about.
-const ABOUT_BYTES_MAX: usize = 200;
 
 /// Hook processes overtake each other: news of a call this soon after its end is old news.
 const LATE_NEWS_MS: u64 = 1_000;
@@ -174,7 +168,7 @@ impl Call {
 
 /// The input as JSON text.
 pub fn input_text(input: &Value) -> Arc<str> {
-    head(&input.to_string(), INPUT_BYTES_MAX)
+    excerpt::input(&input.to_string())
 }
 
 /// What a call is about: the command, the path, the pattern.
@@ -194,7 +188,7 @@ pub fn about(input: &Value) -> Option<Arc<str>> {
     TELLING
         .iter()
         .find_map(|key| input.get(key).and_then(Value::as_str))
-        .map(|text| head(text, ABOUT_BYTES_MAX))
+        .map(|text| head(text, ABOUT_BYTES_MAX).into())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Failure, FailureKind};
 
-use super::excerpt::head;
+use crate::excerpt::head;
 
 /// Longest message of a failure that is shown.
 const MESSAGE_BYTES_MAX: usize = 2 << 10;
@@ -12,7 +12,7 @@ const MESSAGE_BYTES_MAX: usize = 2 << 10;
 pub fn failure(error: Option<&str>, status: Option<u64>, message: Option<&str>) -> Failure {
     Failure {
         kind: kind(error, status),
-        message: message.map(|text| head(text, MESSAGE_BYTES_MAX)),
+        message: message.map(|text| head(text, MESSAGE_BYTES_MAX).into()),
         resets_at: message.and_then(reset_time),
     }
 }

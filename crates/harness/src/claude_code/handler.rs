@@ -9,19 +9,17 @@ use std::sync::Arc;
 use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::echo::Echoes;
-use super::excerpt::head;
 use super::notes::Notes;
 use super::session::{Prompt, Session};
 use super::stream::{self, Stream};
-use super::telemetry::Record;
 use super::{control, hooks, registry, telemetry, transcript, wire};
+use crate::excerpt::{head, unrecognised};
+use crate::process::ProcessReport;
 use crate::signal::{Channel, Direction, Sighting, Signal};
-
-/// Longest signal that is parsed. Whole tool results stand on one line, so it is generous.
-const SIGNAL_BYTES_MAX: usize = 4 << 20;
+use crate::{otlp, payload};
 
 /// Most sessions remembered. Nobody runs more at once; a forgotten one loses only what was in
 /// the middle of being joined. The one not heard of for longest goes first.
@@ -36,9 +34,6 @@ const PIDS_MAX: usize = 256;
 /// Longest id that is believed to be one.
 const ID_BYTES_MAX: usize = 256;
 
-/// Longest text kept of what nobody understood.
-const UNRECOGNISED_BYTES_MAX: usize = 2 << 10;
-
 #[derive(Debug, Default)]
 pub struct Handler {
     sessions: BTreeMap<Arc<str>, Session>,
@@ -50,9 +45,6 @@ pub struct Handler {
 
 impl crate::signal::Handler for Handler {
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        if signal.payload.len() > SIGNAL_BYTES_MAX {
-            return self.not_understood(signal, None);
-        }
         if self.echoes.is_echo(signal) {
             return Vec::new();
         }
@@ -89,7 +81,7 @@ impl Handler {
     }
 
     fn hook(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let Some(hook) = parse::<wire::Hook>(signal) else {
+        let Some(hook) = payload::read::<wire::Hook>(signal.payload) else {
             return self.not_understood(signal, None);
         };
         let Some(id) = id(hook.session_id.as_deref()) else {
@@ -106,7 +98,7 @@ impl Handler {
     }
 
     fn transcript(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let Ok(line) = serde_json::from_slice::<wire::Line<'_>>(signal.payload) else {
+        let Some(line) = payload::read::<wire::Line<'_>>(signal.payload) else {
             return self.not_understood(signal, None);
         };
         let Some(id) = id(line.session_id.as_deref()) else {
@@ -118,7 +110,9 @@ impl Handler {
         let known = self.sessions.get(&id).map(|session| (session.line_at, session.untimed));
         let notes = Notes::of(signal, id);
         let mut notes = match (happened, known) {
-            (None, Some((at, untimed))) if at > Timestamp::ZERO => notes.after(at, untimed + 1),
+            (None, Some((at, untimed))) if at > Timestamp::ZERO => {
+                notes.after(at, untimed.saturating_add(1))
+            }
             (happened, _) => notes.stamped(happened),
         };
         let understood = self.with_session(signal, &mut notes, |session, notes, _| {
@@ -135,7 +129,7 @@ impl Handler {
     }
 
     fn registry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let file = parse::<wire::Registry>(signal);
+        let file = payload::read::<wire::Registry>(signal.payload);
         let Some(file) = file else { return self.not_understood(signal, None) };
         let Some(id) = id(file.session_id.as_deref()) else {
             return self.not_understood(signal, None);
@@ -166,14 +160,14 @@ impl Handler {
     }
 
     fn telemetry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let Some(logs) = parse::<wire::Logs>(signal) else {
+        let body = payload::read::<Value>(signal.payload);
+        let Some(records) = body.as_ref().and_then(otlp::records) else {
             return self.not_understood(signal, None);
         };
-        let scopes = logs.resource_logs.iter().flat_map(|resource| &resource.scope_logs);
         let mut sightings = Vec::new();
-        for record in scopes.flat_map(|scope| &scope.log_records).map(Record::new) {
-            let Some(id) = id(record.session()) else { continue };
-            let mut notes = Notes::of(signal, id).stamped(record.happened());
+        for record in records {
+            let Some(id) = id(record.text("session.id")) else { continue };
+            let mut notes = Notes::of(signal, id).stamped(telemetry::happened(&record));
             self.with_session(signal, &mut notes, |session, notes, _| {
                 telemetry::take(session, notes, &record)
             });
@@ -183,10 +177,10 @@ impl Handler {
     }
 
     fn stream(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let Ok(line) = serde_json::from_slice::<wire::StreamLine<'_>>(signal.payload) else {
+        let Some(line) = payload::read::<wire::StreamLine<'_>>(signal.payload) else {
             return self.not_understood(signal, None);
         };
-        let key: Arc<str> = head(signal.file.unwrap_or_default(), ID_BYTES_MAX);
+        let key: Arc<str> = head(signal.file.unwrap_or_default(), ID_BYTES_MAX).into();
         while self.streams.len() >= STREAMS_MAX && !self.streams.contains_key(&key) {
             self.streams.pop_first();
         }
@@ -210,7 +204,7 @@ impl Handler {
         let Some(id) = stream.session.clone() else {
             if prompt {
                 let text = stream::text_of(line).unwrap_or_default();
-                stream.early_prompt = Some((signal.at, head(&text, 2 << 10)));
+                stream.early_prompt = Some((signal.at, head(&text, 2 << 10).into()));
             }
             return Vec::new();
         };
@@ -232,7 +226,7 @@ impl Handler {
     }
 
     fn process(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let seen = parse::<wire::Process>(signal).filter(|seen| seen.exited == Some(true));
+        let seen = payload::read(signal.payload).filter(ProcessReport::has_exited);
         let Some(seen) = seen else { return self.not_understood(signal, None) };
         let by_pid = seen.pid.and_then(|pid| self.pids.get(&pid).cloned());
         let Some(id) = id(seen.session_id.as_deref()).or(by_pid) else {
@@ -275,15 +269,13 @@ impl Handler {
         self.unrecognised = self.unrecognised.saturating_add(1);
         let named = match session {
             Some(session) => Some(session.to_owned()),
-            None if signal.payload.len() > SIGNAL_BYTES_MAX => None,
-            None => parse::<wire::Named>(signal)
+            None => payload::read::<wire::Named>(signal.payload)
                 .and_then(|named| named.session_id.or(named.session_id_of_file)),
         };
         let Some(id) = id(named.as_deref()).filter(|id| self.sessions.contains_key(id)) else {
             return Vec::new();
         };
-        let cut = &signal.payload[..signal.payload.len().min(UNRECOGNISED_BYTES_MAX)];
-        let text = head(&String::from_utf8_lossy(cut), UNRECOGNISED_BYTES_MAX);
+        let text = unrecognised(signal.payload);
         let mut notes = Notes::of(signal, id);
         notes.tell(&AgentId::MAIN, Fact::Unrecognised { text });
         notes.into_sightings()
@@ -305,10 +297,6 @@ fn early_prompt(stream: &mut Stream, session: &mut Session, notes: &mut Notes) {
     session.turn_started(notes, Prompt { id: None, text: Some(&text), by_machine: false });
     stream.running = true;
     notes.at = now;
-}
-
-fn parse<T: DeserializeOwned>(signal: &Signal<'_>) -> Option<T> {
-    serde_json::from_slice(signal.payload).ok()
 }
 
 fn id(text: Option<&str>) -> Option<Arc<str>> {
@@ -366,7 +354,7 @@ mod tests {
     fn a_huge_line_is_not_parsed() {
         let mut handler = Handler::default();
         let mut line = br#"{"session_id":"s1","hook_event_name":"Stop","prompt":""#.to_vec();
-        line.resize(SIGNAL_BYTES_MAX + 1, b'x');
+        line.resize(payload::PAYLOAD_BYTES_MAX + 1, b'x');
         assert_eq!(handler.handle_signal(&signal(Channel::Hook, &line)), Vec::new());
         assert_eq!(handler.unrecognised(), 1);
     }

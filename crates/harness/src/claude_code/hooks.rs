@@ -8,13 +8,13 @@ use qd_session::monitor::{Fact, Place, Stage};
 use serde_json::Value;
 
 use super::call::Match;
-use super::excerpt::head;
 use super::failure::failure;
 use super::holders;
 use super::notes::Notes;
 use super::request::{Kind, ask, unbound_id};
 use super::session::{Prompt, Session};
 use super::wire::Hook;
+use crate::excerpt::head;
 
 /// Events that say nothing about the state.
 const SILENT: [&str; 15] = [
@@ -76,9 +76,9 @@ pub fn take(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) 
 /// Where it lives and what it is called: with every event.
 fn about(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     let place = Place {
-        cwd: hook.cwd.as_deref().map(|path| head(path, 4 << 10)),
+        cwd: hook.cwd.as_deref().map(|path| head(path, 4 << 10).into()),
         branch: None,
-        transcript: hook.transcript_path.as_deref().map(|path| head(path, 4 << 10)),
+        transcript: hook.transcript_path.as_deref().map(|path| head(path, 4 << 10).into()),
     };
     session.place_known(notes, place);
     session.mode_known(notes, hook.permission_mode.as_deref());
@@ -93,7 +93,7 @@ fn silent(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) {
         notes.tell_main(Fact::SessionStarted { process: None });
     }
     if hook.hook_event_name.as_deref() == Some("TaskCompleted") {
-        let subject = hook.task_subject.as_deref().map(|subject| head(subject, 200));
+        let subject = hook.task_subject.as_deref().map(|subject| head(subject, 200).into());
         notes.tell_main(Fact::TaskCompleted { subject });
     }
     session.usage_known(notes, hook.to_model.as_deref(), hook.context_tokens);

@@ -20,7 +20,6 @@ mod background;
 mod call;
 mod control;
 mod echo;
-mod excerpt;
 mod failure;
 mod handler;
 mod holders;
@@ -29,7 +28,6 @@ mod notes;
 mod registry;
 pub mod reply;
 mod request;
-mod rfc3339;
 mod session;
 #[cfg(test)]
 mod story;

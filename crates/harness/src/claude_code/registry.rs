@@ -8,12 +8,12 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Place};
 use serde_json::Value;
 
-use super::excerpt::head;
 use super::holders::Kind as Holder;
 use super::notes::Notes;
 use super::request::Kind;
 use super::session::Session;
 use super::wire::Registry;
+use crate::excerpt::head;
 
 /// Most processes of one session remembered; a session is seldom open twice.
 const PROCESSES_MAX: usize = 8;
@@ -114,7 +114,7 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
 }
 
 fn about(session: &mut Session, notes: &mut Notes, file: &Registry) {
-    let cwd = file.cwd.as_deref().map(|path| head(path, 4 << 10));
+    let cwd = file.cwd.as_deref().map(|path| head(path, 4 << 10).into());
     session.place_known(notes, Place { cwd, ..Place::default() });
     // A derived name is the folder's with a number: no title.
     if let (Some("user"), Some(name)) = (file.name_source.as_deref(), file.name.as_deref()) {

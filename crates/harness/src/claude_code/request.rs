@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::call::input_text;
 use super::echo::hash;
-use super::excerpt::head;
 use super::notes::Notes;
+use crate::excerpt::head;
 use crate::signal::Sighting;
 
 /// Silence after which a permission request is known to wait for a person: rules and other hooks
@@ -229,7 +229,7 @@ pub fn ask(call: Option<CallId>, tool: &str, input: Option<&Value>, text: Option
     Ask {
         call,
         tool: Some(ToolName::new(tool)),
-        text: told.map(|text| head(&text, TEXT_BYTES_MAX)),
+        text: told.map(|text| head(&text, TEXT_BYTES_MAX).into()),
         input: input.map(input_text),
     }
 }

@@ -16,11 +16,11 @@ pub use self::turn::Prompt;
 use self::turn::Said;
 use super::background::Background;
 use super::call::Calls;
-use super::excerpt::head;
 use super::holders::Holders;
 use super::notes::Notes;
 use super::registry::Registered;
 use super::request::Requests;
+use crate::excerpt::head;
 use crate::signal::Sighting;
 
 /// How long the end of a turn, or a rejection, is held back. Another Stop hook's veto and the
@@ -91,9 +91,9 @@ impl Session {
             if self.subagents.len() == SUBAGENTS_MAX {
                 self.subagents.remove(0);
             }
-            self.subagents.push(head(id, 128));
+            self.subagents.push(head(id, 128).into());
         }
-        let kind = kind.map(|kind| head(kind, 128));
+        let kind = kind.map(|kind| head(kind, 128).into());
         notes.tell(&AgentId::sub(id), Fact::SubagentStarted { kind });
     }
 

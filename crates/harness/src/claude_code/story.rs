@@ -1,24 +1,22 @@
 //! A story for tests: signals at times we choose, through the real monitor and resolver.
 
-use qd_session::moment::Timestamp;
 use qd_session::monitor::Monitor;
 use serde_json::{Value, json};
 
 use crate::Harness;
-use crate::replay::{Replay, Scene};
-use crate::signal::{Channel, Direction, Signal};
-
-/// Where stories begin: past the epoch, so that stamps read like stamps.
-pub const START: u64 = 1_794_768_000_000;
+use crate::replay::Scene;
+use crate::signal::{Channel, Direction};
+pub use crate::story::BEGIN_MS as START;
+use crate::story::Stage;
 
 pub struct Story {
-    replay: Replay,
+    stage: Stage,
     shown: Vec<(u64, String)>,
 }
 
 impl Story {
     pub fn new() -> Self {
-        Self { replay: Replay::new(Harness::ClaudeCode), shown: Vec::new() }
+        Self { stage: Stage::new(Harness::ClaudeCode, START), shown: Vec::new() }
     }
 
     /// A session that was opened in a terminal, and prompted.
@@ -118,14 +116,13 @@ impl Story {
         file: Option<&str>,
         payload: &[u8],
     ) -> &mut Self {
-        let at = Timestamp(START + at);
-        let scenes = self.replay.play(&Signal { at, seq: 0, channel, direction, file, payload });
+        let scenes = self.stage.play(at, channel, direction, file, payload);
         self.note(scenes);
         self
     }
 
     pub fn wait_until(&mut self, at: u64) -> &mut Self {
-        let scenes = self.replay.run_until(Timestamp(START + at));
+        let scenes = self.stage.wait(at);
         self.note(scenes);
         self
     }
@@ -159,10 +156,10 @@ impl Story {
     }
 
     pub fn monitor(&self) -> &Monitor {
-        self.replay.sessions().next().map(|(_, monitor)| monitor).expect("there is a session")
+        self.stage.replay.sessions().next().map(|(_, monitor)| monitor).expect("there is a session")
     }
 
     pub fn is_empty(&self) -> bool {
-        self.replay.sessions().next().is_none()
+        self.stage.replay.sessions().next().is_none()
     }
 }

@@ -10,7 +10,6 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Place};
 use serde_json::Value;
 
-use super::excerpt::head;
 use super::failure::failure;
 use super::hooks::finished_subagent;
 use super::notes::Notes;
@@ -18,6 +17,7 @@ use super::request::Kind;
 use super::session::{Prompt, Session};
 use super::transcript::{calls, context_tokens, is_interrupt, results};
 use super::wire::{Content, Message, StreamLine};
+use crate::excerpt::head;
 
 /// What is remembered of one stream.
 #[derive(Debug, Default)]
@@ -91,14 +91,14 @@ impl Stream {
     fn agent_of(&self, line: &StreamLine<'_>) -> AgentId {
         let Some(call) = line.parent_tool_use_id.as_deref() else { return AgentId::MAIN };
         let task = self.tasks.iter().find(|(known, _)| **known == *call).map(|(_, task)| task);
-        AgentId::sub(task.cloned().unwrap_or_else(|| head(call, 128)))
+        AgentId::sub(task.cloned().unwrap_or_else(|| head(call, 128).into()))
     }
 
     fn task_started(&mut self, call: &str, task: &str) {
         if self.tasks.len() == TASKS_MAX {
             self.tasks.remove(0);
         }
-        self.tasks.push((head(call, 128), head(task, 128)));
+        self.tasks.push((head(call, 128).into(), head(task, 128).into()));
     }
 }
 
@@ -112,7 +112,7 @@ fn system(stream: &mut Stream, session: &mut Session, notes: &mut Notes, line: &
         "thinking_tokens" => notes.tell_main(Fact::LlmStarted),
         "api_retry" => {
             let text = line.error.as_ref().and_then(Value::as_str);
-            notes.tell_main(Fact::LlmRetrying { message: text.map(|text| head(text, 200)) });
+            notes.tell_main(Fact::LlmRetrying { message: text.map(|text| head(text, 200).into()) });
         }
         "permission_denied" => {
             if let Some(call) = line.tool_use_id.as_deref() {
@@ -142,7 +142,7 @@ fn system(stream: &mut Stream, session: &mut Session, notes: &mut Notes, line: &
 }
 
 fn init(stream: &mut Stream, session: &mut Session, notes: &mut Notes, line: &StreamLine<'_>) {
-    let cwd = line.cwd.as_deref().map(|path| head(path, 4 << 10));
+    let cwd = line.cwd.as_deref().map(|path| head(path, 4 << 10).into());
     session.place_known(notes, Place { cwd, ..Place::default() });
     session.mode_known(notes, line.permission_mode.as_deref());
     session.usage_known(notes, line.model.as_deref(), None);

@@ -5,65 +5,24 @@
 
 use std::sync::Arc;
 
+use super::failure::failure;
+use super::notes::Notes;
+use super::session::{Prompt, Session};
+use crate::excerpt::head;
+use crate::otlp::Record;
+use crate::rfc3339;
 use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
-use serde_json::Value;
 
-use super::excerpt::head;
-use super::failure::failure;
-use super::notes::Notes;
-use super::rfc3339;
-use super::session::{Prompt, Session};
-use super::wire::LogRecord;
-
-/// One record with its attributes at hand.
-#[derive(Debug)]
-pub struct Record<'a> {
-    record: &'a LogRecord,
-}
-
-impl<'a> Record<'a> {
-    pub fn new(record: &'a LogRecord) -> Self {
-        Self { record }
-    }
-
-    pub fn session(&self) -> Option<&'a str> {
-        self.text("session.id")
-    }
-
-    pub fn happened(&self) -> Option<Timestamp> {
-        let nanos = match self.record.time_unix_nano.as_ref() {
-            Some(Value::String(text)) => text.parse::<u64>().ok(),
-            Some(Value::Number(number)) => number.as_u64(),
-            Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => None,
-        };
-        let nanos = nanos.filter(|nanos| *nanos > 0).map(|nanos| Timestamp(nanos / 1_000_000));
-        nanos.or_else(|| self.text("event.timestamp").and_then(rfc3339::timestamp))
-    }
-
-    fn value(&self, key: &str) -> Option<&'a Value> {
-        let attribute = self.record.attributes.iter().find(|attribute| attribute.key == key)?;
-        attribute.value.as_object()?.values().next()
-    }
-
-    fn text(&self, key: &str) -> Option<&'a str> {
-        self.value(key)?.as_str()
-    }
-
-    fn number(&self, key: &str) -> Option<u64> {
-        let value = self.value(key)?;
-        value.as_u64().or_else(|| value.as_str()?.parse().ok())
-    }
-
-    fn agent(&self) -> AgentId {
-        self.text("agent_id").map_or(AgentId::MAIN, AgentId::sub)
-    }
+/// When it happened: by the exporter's clock, else by the client's own.
+pub fn happened(record: &Record<'_>) -> Option<Timestamp> {
+    record.time().or_else(|| record.text("event.timestamp").and_then(rfc3339::timestamp))
 }
 
 /// Takes a record in. False if it says nothing about the session's state.
 pub fn take(session: &mut Session, notes: &mut Notes, record: &Record<'_>) -> bool {
-    let agent = record.agent();
+    let agent = record.text("agent_id").map_or(AgentId::MAIN, AgentId::sub);
     match record.text("event.name").unwrap_or_default() {
         "user_prompt" => {
             let id = record.text("prompt.id");
@@ -71,7 +30,7 @@ pub fn take(session: &mut Session, notes: &mut Notes, record: &Record<'_>) -> bo
         }
         "api_request" => api_request(session, notes, &agent, record),
         "api_error" | "api_retries_exhausted" if !is_aside(record) => {
-            let error = failure(None, record.number("status_code"), record.text("error"));
+            let error = failure(None, record.count("status_code"), record.text("error"));
             session.turn_failed(notes, &agent, error);
         }
         "tool_decision" => {
@@ -111,12 +70,13 @@ fn api_request(session: &Session, notes: &mut Notes, agent: &AgentId, record: &R
     if is_aside(record) {
         return;
     }
-    let asked_at = notes.at.0.saturating_sub(record.number("duration_ms").unwrap_or_default());
+    let asked_at = notes.at.0.saturating_sub(record.count("duration_ms").unwrap_or_default());
     notes.tell_at(Timestamp(asked_at), agent, Fact::LlmStarted);
     if agent.is_main() {
-        let model: Option<Arc<str>> = record.text("model").map(|model| head(model, 128));
+        let model: Option<Arc<str>> = record.text("model").map(|model| head(model, 128).into());
         let parts = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens"];
-        let tokens = parts.iter().filter_map(|part| record.number(part)).sum();
+        let counts = parts.iter().filter_map(|part| record.count(part));
+        let tokens = counts.fold(0, u64::saturating_add);
         session.usage_known(notes, model.as_deref(), Some(tokens).filter(|sum| *sum > 0));
     }
 }
@@ -148,6 +108,15 @@ mod tests {
         tell(&mut story, 5_000, 90, "user_prompt", json!({"prompt.id": "p1"}));
         tell(&mut story, 5_001, 510, "api_request", json!({"duration_ms": "300", "model": "m"}));
         story.shows("task_complete");
+    }
+
+    #[test]
+    fn counts_that_nobody_can_hold_do_not_overflow() {
+        let mut story = Story::prompted();
+        let huge = u64::MAX.to_string();
+        let more = json!({"input_tokens": huge, "output_tokens": huge, "duration_ms": huge});
+        tell(&mut story, 2_000, 900, "api_request", more);
+        story.shows("thinking");
     }
 
     #[test]

@@ -10,14 +10,14 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Place};
 use serde_json::Value;
 
-use super::excerpt::head;
 use super::failure::failure;
 use super::holders::Kind as Holder;
 use super::hooks::finished_subagent;
 use super::notes::Notes;
-use super::rfc3339;
 use super::session::{Prompt, Session};
 use super::wire::{Attachment, Block, Content, Line, Message, TokenUsage};
+use crate::excerpt::head;
+use crate::rfc3339;
 
 /// Lines that say nothing about the state. Some hold whole request bodies and are not read.
 const SILENT: [&str; 29] = [
@@ -114,7 +114,8 @@ fn about(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Agen
         // A subagent may work in a tree of its own.
         return;
     }
-    let text = |part: &Option<String>| part.as_deref().map(|text| head(text, 4 << 10));
+    let text =
+        |part: &Option<String>| part.as_deref().map(|text| Arc::<str>::from(head(text, 4 << 10)));
     let branch = text(&line.git_branch).filter(|branch| !branch.is_empty());
     session.place_known(notes, Place { cwd: text(&line.cwd), branch, transcript: None });
     session.mode_known(notes, line.permission_mode.as_deref());
@@ -334,7 +335,7 @@ fn system(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Age
 fn retry_message(line: &Line<'_>) -> Option<Arc<str>> {
     let error = line.error.as_ref()?;
     let text = error.get("formatted").or_else(|| error.get("message"))?.as_str()?;
-    Some(head(text, 200))
+    Some(head(text, 200).into())
 }
 
 fn attachment(session: &mut Session, notes: &mut Notes, line: &Line<'_>) {
@@ -350,7 +351,7 @@ fn attachment(session: &mut Session, notes: &mut Notes, line: &Line<'_>) {
         "queued_command" => {
             let text = attachment.prompt.as_ref().and_then(Value::as_str);
             if let Some(text) = text.filter(|text| !text.starts_with('<')) {
-                notes.tell_main(Fact::UserPrompt { text: Some(head(text, 2 << 10)) });
+                notes.tell_main(Fact::UserPrompt { text: Some(head(text, 2 << 10).into()) });
             }
         }
         _ => {}

@@ -190,17 +190,6 @@ pub struct Registry {
     pub status_updated_at: Option<u64>,
 }
 
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Process {
-    pub session_id: Option<String>,
-    pub pid: Option<u64>,
-    pub proc_start: Option<Value>,
-    pub exited: Option<bool>,
-    pub exit_code: Option<i32>,
-}
-
 /// One line of the JSON stream, either way.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -272,39 +261,4 @@ pub struct ControlResponse {
     pub subtype: Option<String>,
     pub request_id: Option<String>,
     pub response: Option<Value>,
-}
-
-/// An OTLP/HTTP JSON body. Metrics and traces have none of these.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Logs {
-    pub resource_logs: Vec<ResourceLogs>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ResourceLogs {
-    pub scope_logs: Vec<ScopeLogs>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ScopeLogs {
-    pub log_records: Vec<LogRecord>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct LogRecord {
-    /// A number in text.
-    pub time_unix_nano: Option<Value>,
-    pub attributes: Vec<Attribute>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Attribute {
-    pub key: String,
-    /// `{"stringValue": …}`, `{"intValue": …}`, …
-    pub value: Value,
 }

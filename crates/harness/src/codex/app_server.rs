@@ -15,7 +15,8 @@ use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::Role;
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 use crate::signal::{Direction, Signal};
 
 /// A thread becomes idle a moment before its turn is said to be over, and how.
@@ -117,7 +118,7 @@ impl Handler {
         };
         thread.lives_in(mark, place);
         if let Some(name) = told.name.as_deref() {
-            thread.tell(mark, Fact::TitleKnown { title: text::about(name), custom: false });
+            thread.tell(mark, Fact::TitleKnown { title: excerpt::label(name), custom: false });
         }
         thread.status_told(mark, status);
     }
@@ -153,7 +154,7 @@ impl Thread {
             "error" if told.will_retry == Some(true) => {
                 if self.at_work(mark, turn) {
                     let message = told.error.as_ref().and_then(|error| error.message.as_deref());
-                    self.tell(mark, Fact::LlmRetrying { message: message.map(text::about) });
+                    self.tell(mark, Fact::LlmRetrying { message: message.map(excerpt::label) });
                 }
             }
             "error" => {
@@ -187,7 +188,10 @@ impl Thread {
             }
             "thread/name/updated" => {
                 if let Some(name) = told.thread_name.as_deref() {
-                    self.tell(mark, Fact::TitleKnown { title: text::about(name), custom: false });
+                    self.tell(
+                        mark,
+                        Fact::TitleKnown { title: excerpt::label(name), custom: false },
+                    );
                 }
             }
             "thread/compacted" => self.tell(mark, Fact::CompactionEnded),

@@ -5,8 +5,13 @@
 
 use qd_session::id::{CallId, ToolName};
 
+use crate::excerpt::head;
+
 /// Most calls remembered of one turn. Only open ones and the freshly ended ones matter.
 const CALLS_MAX: usize = 128;
+
+/// Longest command or patch that is compared. Two that agree so far are the same one.
+const COMMAND_BYTES_MAX: usize = 4 << 10;
 
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -19,6 +24,11 @@ pub struct Call {
     pub in_rollout: bool,
     /// The response it came with is over: what the model says next, it says knowing the result.
     pub response_over: bool,
+}
+
+/// A command or patch as far as two tellings of it are compared.
+pub fn command(text: &str) -> String {
+    head(text, COMMAND_BYTES_MAX).to_owned()
 }
 
 #[derive(Debug, Default)]

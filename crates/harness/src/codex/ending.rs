@@ -7,8 +7,8 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Failure};
 
 use super::mark::Mark;
-use super::text;
 use super::thread::Thread;
+use crate::excerpt;
 
 /// Ended turns that are remembered by id: late news comes from the last few.
 const OVER_TURNS_MAX: usize = 8;
@@ -80,7 +80,7 @@ impl Thread {
                 last_message: last_message
                     .as_deref()
                     .filter(|t| !t.is_empty())
-                    .map(text::last_message),
+                    .map(|said| excerpt::ending(said).into()),
                 background: None,
                 cut_off: false,
             },

@@ -13,7 +13,8 @@ use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::Role;
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 use crate::signal::Signal;
 
 /// Most streams whose thread is remembered: runs at the same time.
@@ -73,7 +74,7 @@ impl Thread {
             // Said of each try; the last one is followed by the turn's failure.
             "error" => {
                 if self.turn.open {
-                    let message = event.message.as_deref().map(text::about);
+                    let message = event.message.as_deref().map(excerpt::label);
                     self.tell(mark, Fact::LlmRetrying { message });
                 }
             }

@@ -3,14 +3,12 @@
 //! The info is a name or a map with one name (`{"httpConnectionFailed":{"httpStatusCode":401}}`),
 //! in camel case from the app-server and in snake case in a rollout.
 
-use std::sync::Arc;
-
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Failure, FailureKind};
 use serde_json::Value;
 
-use super::text::shortened;
 use super::wire::{RateLimits, TurnError};
+use crate::excerpt::brief;
 
 /// Longest error message kept: it is shown on a card.
 const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -25,7 +23,7 @@ pub fn failure(error: Option<&TurnError>, limit_resets_at: Option<Timestamp>) ->
         .map_or_else(|| kind_of_message(message.unwrap_or_default()), kind_of_info);
     Failure {
         kind,
-        message: message.map(|text| Arc::from(shortened(text, MESSAGE_CHARS_MAX))),
+        message: message.map(|text| brief(text, MESSAGE_CHARS_MAX)),
         resets_at: limit_resets_at.filter(|_| kind == FailureKind::UsageLimit),
     }
 }

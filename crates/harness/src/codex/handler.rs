@@ -17,12 +17,9 @@ use super::hold::{Hold, Stranger};
 use super::mark::Mark;
 use super::roster::{Introduced, Role, Roster};
 use super::thread::Thread;
-use super::{text, wire};
+use crate::process::ProcessReport;
 use crate::signal::{Channel, Sighting, Signal};
-
-/// Longest signal that is parsed. Codex puts whole tool results on one line; a longer one is kept
-/// as unrecognised and stops nobody.
-const SIGNAL_BYTES_MAX: usize = 4 << 20;
+use crate::{excerpt, payload};
 
 /// Most session files and output streams whose thread is remembered.
 const FILES_MAX: usize = 1_024;
@@ -74,9 +71,6 @@ impl Handler {
     }
 
     fn dispatch(&mut self, signal: &Signal<'_>) {
-        if signal.payload.len() > SIGNAL_BYTES_MAX {
-            return self.not_understood(signal, None);
-        }
         match signal.channel {
             Channel::Hook => self.handle_hook(signal),
             Channel::Notify => self.handle_notify(signal),
@@ -92,8 +86,9 @@ impl Handler {
     }
 
     fn handle_process(&mut self, signal: &Signal<'_>) {
-        let Some(seen) = self.parsed::<wire::ProcessSighting>(signal) else { return };
-        let Some(id) = seen.session_id.filter(|_| seen.exited == Some(true)) else {
+        let Some(seen) = self.parsed::<ProcessReport>(signal) else { return };
+        let exited = seen.has_exited();
+        let Some(id) = seen.session_id.filter(|_| exited) else {
             return self.not_understood(signal, None);
         };
         self.introduce(signal.at, &id, Role::Session);
@@ -106,13 +101,11 @@ impl Handler {
     /// The payload as what it should be. What is not is counted, and kept for the session if one
     /// can be named.
     pub(super) fn parsed<T: DeserializeOwned>(&mut self, signal: &Signal<'_>) -> Option<T> {
-        match serde_json::from_slice(signal.payload) {
-            Ok(parsed) => Some(parsed),
-            Err(_) => {
-                self.not_understood(signal, None);
-                None
-            }
+        let parsed = payload::read(signal.payload);
+        if parsed.is_none() {
+            self.not_understood(signal, None);
         }
+        parsed
     }
 
     /// A signal that says nothing to us: kept for its session, or only counted.
@@ -123,7 +116,7 @@ impl Handler {
         let known = id.and_then(|id| self.roster.thread(signal.at, &id));
         match known {
             Some(thread) => {
-                let text = text::unrecognised(signal.payload);
+                let text = excerpt::unrecognised(signal.payload);
                 thread.tell(mark, Fact::Unrecognised { text });
             }
             None => self.unrecognised = self.unrecognised.saturating_add(1),

@@ -9,6 +9,7 @@ use qd_session::id::{CallId, ToolName};
 use qd_session::monitor::{Ask, Fact, Place, Stage, Usage};
 use serde_json::Value;
 
+use super::call;
 use super::ending::End;
 use super::handler::Handler;
 use super::mark::Mark;
@@ -17,7 +18,8 @@ use super::request::{
 };
 use super::roster::{Role, is_hidden_prompt};
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 use crate::signal::Signal;
 
 /// The tool by which an agent asks and waits.
@@ -110,7 +112,7 @@ impl Thread {
                 }
             }
             "SubagentStart" => {
-                self.settings.agent_type = hook.agent_type.as_deref().map(text::about);
+                self.settings.agent_type = hook.agent_type.as_deref().map(excerpt::label);
                 let kind = self.settings.agent_type.clone();
                 self.tell(mark, Fact::SubagentStarted { kind });
             }
@@ -129,7 +131,7 @@ impl Thread {
         if let Some(mode) = hook.permission_mode.as_deref() {
             self.hook_mode(mark, mode);
         }
-        let model = hook.model.as_deref().map(text::about);
+        let model = hook.model.as_deref().map(excerpt::label);
         self.uses(mark, Usage { model, ..Usage::default() });
         let place = Place {
             cwd: hook.cwd.as_deref().map(Arc::from),
@@ -162,7 +164,7 @@ impl Thread {
                 call: Some(CallId::new(call)),
                 tool: Some(ToolName::new(QUESTION_TOOL)),
                 text: question_text(input),
-                input: Some(text::input(input)),
+                input: Some(excerpt::input(input)),
             },
             command: None,
             made_up: false,
@@ -187,7 +189,9 @@ impl Thread {
         }
         let name = match &call {
             Some(call) => call.as_str().to_owned(),
-            None => format!("permission:{}", text::about(command.as_deref().unwrap_or_default())),
+            None => {
+                format!("permission:{}", excerpt::label(command.as_deref().unwrap_or_default()))
+            }
         };
         let wait_ms =
             if self.turn.heard.app_server { HOOK_SILENCE_WATCHED_MS } else { HOOK_SILENCE_MS };
@@ -203,8 +207,8 @@ impl Thread {
             ask: Ask {
                 call,
                 tool: hook.tool_name.as_deref().map(ToolName::new),
-                text: reason.or_else(|| command.clone()).as_deref().map(text::input),
-                input: input.map(text::input),
+                text: reason.or_else(|| command.clone()).as_deref().map(excerpt::input),
+                input: input.map(excerpt::input),
             },
             command,
             made_up: false,
@@ -264,7 +268,7 @@ impl Thread {
 
 /// What a hook's tool runs: shells and patches call it `command`.
 fn command_of(hook: &wire::Hook) -> Option<String> {
-    field(hook.tool_input.as_ref()?.get(), "command").as_deref().map(text::command)
+    field(hook.tool_input.as_ref()?.get(), "command").as_deref().map(call::command)
 }
 
 fn field(json: &str, name: &str) -> Option<String> {
@@ -284,7 +288,7 @@ pub fn questions_text(questions: &Value) -> Option<Arc<str>> {
         .iter()
         .filter_map(|one| one.get("question").or_else(|| one.get("title"))?.as_str())
         .collect();
-    (!lines.is_empty()).then(|| text::input(&lines.join("\n")))
+    (!lines.is_empty()).then(|| excerpt::input(&lines.join("\n")))
 }
 
 #[cfg(test)]

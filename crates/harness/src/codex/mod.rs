@@ -26,7 +26,6 @@ mod failure;
 mod handler;
 mod hold;
 mod hooks;
-mod instant;
 mod mark;
 pub mod reply;
 mod request;
@@ -39,7 +38,6 @@ mod settings;
 #[cfg(test)]
 mod story;
 mod telemetry;
-mod text;
 mod thread;
 mod transcript;
 mod turn;

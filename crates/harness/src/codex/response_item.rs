@@ -10,7 +10,8 @@ use super::hooks::QUESTION_TOOL;
 use super::mark::Mark;
 use super::request::{HINT_SILENCE_HOOKED_MS, HINT_SILENCE_MS, Kind, Request};
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 
 impl Thread {
     /// False if the item is of no kind we know.
@@ -78,7 +79,7 @@ impl Thread {
         let wait_ms = if self.turn.heard.hooks { HINT_SILENCE_HOOKED_MS } else { HINT_SILENCE_MS };
         let reason = serde_json::from_str::<Value>(input)
             .ok()
-            .and_then(|input| input.get("justification")?.as_str().map(text::input));
+            .and_then(|input| input.get("justification")?.as_str().map(excerpt::input));
         let request = Request {
             id: self.request_id(call),
             kind: Kind::Approval,
@@ -88,8 +89,8 @@ impl Thread {
             ask: Ask {
                 call: Some(CallId::new(call)),
                 tool: Some(ToolName::new(tool)),
-                text: reason.or_else(|| command.as_deref().map(text::input)),
-                input: Some(text::input(input)),
+                text: reason.or_else(|| command.as_deref().map(excerpt::input)),
+                input: Some(excerpt::input(input)),
             },
             command,
             made_up: false,

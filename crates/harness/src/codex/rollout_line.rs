@@ -11,7 +11,8 @@ use super::hooks::STOP_SILENCE_WATCHED_MS;
 use super::mark::Mark;
 use super::thread::Thread;
 use super::transcript::parse;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 
 impl Thread {
     /// False if the line is of no kind we know.
@@ -153,7 +154,7 @@ impl Thread {
             "reasoning" => self.speaks(mark, turn),
             "plan" => {
                 self.speaks(mark, turn);
-                self.turn.plan = item.text.as_deref().map(text::input);
+                self.turn.plan = item.text.as_deref().map(excerpt::input);
             }
             "hookPrompt" => self.llm(mark, turn),
             "contextCompaction" => {
@@ -189,11 +190,11 @@ impl Thread {
                 self.turn.question = Some(Ask {
                     call: None,
                     tool: Some(ToolName::new("request_user_input_async")),
-                    text: item.said().as_deref().map(text::input),
-                    input: Some(text::input(&questions.to_string())),
+                    text: item.said().as_deref().map(excerpt::input),
+                    input: Some(excerpt::input(&questions.to_string())),
                 });
             }
-            _ => self.turn.said = item.said().map(|said| text::last_message(&said).to_string()),
+            _ => self.turn.said = item.said().map(|said| excerpt::ending(&said)),
         }
     }
 }

@@ -8,7 +8,8 @@ use super::ending::End;
 use super::failure::failure;
 use super::mark::Mark;
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 
 impl Thread {
     pub fn turn_completed(
@@ -60,7 +61,7 @@ impl Thread {
             }
             "plan" => {
                 self.llm(mark, turn);
-                self.turn.plan = item.text.as_deref().map(text::input);
+                self.turn.plan = item.text.as_deref().map(excerpt::input);
             }
             "userMessage" | "reasoning" | "hookPrompt" => self.llm(mark, turn),
             "contextCompaction" => self.tell(mark, Fact::CompactionEnded),

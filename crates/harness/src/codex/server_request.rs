@@ -8,7 +8,8 @@ use super::hooks::{QUESTION_TOOL, questions_text};
 use super::mark::Mark;
 use super::request::{Kind, Request};
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 
 impl Thread {
     /// The server asks its clients: one of them must answer.
@@ -38,7 +39,7 @@ impl Thread {
         };
         let command = told.command.as_ref().and_then(wire::command_line);
         let questions = told.questions.as_ref().and_then(questions_text);
-        let reason = told.reason.as_deref().or(told.message.as_deref()).map(text::input);
+        let reason = told.reason.as_deref().or(told.message.as_deref()).map(excerpt::input);
         // One command may ask more than once, for each program it starts.
         let name = told.approval_id.as_deref().or(item);
         let name = name.map_or_else(|| format!("rpc:{rpc}"), str::to_owned);
@@ -51,8 +52,8 @@ impl Thread {
             ask: Ask {
                 call: item.map(CallId::new),
                 tool: Some(ToolName::new(tool)),
-                text: questions.or(reason).or_else(|| command.as_deref().map(text::input)),
-                input: Some(text::input(params)),
+                text: questions.or(reason).or_else(|| command.as_deref().map(excerpt::input)),
+                input: Some(excerpt::input(params)),
             },
             command,
             made_up: false,

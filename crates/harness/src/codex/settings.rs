@@ -6,7 +6,8 @@ use qd_session::monitor::{Fact, Place, Usage};
 
 use super::mark::Mark;
 use super::thread::Thread;
-use super::{text, wire};
+use super::wire;
+use crate::excerpt;
 
 #[derive(Debug, Default)]
 pub struct Settings {
@@ -96,7 +97,7 @@ impl Thread {
             };
             self.change_mode(mark, mode);
         }
-        let model = told.model.as_deref().map(text::about);
+        let model = told.model.as_deref().map(excerpt::label);
         self.uses(mark, Usage { model, ..Usage::default() });
         let cwd = told.cwd.as_deref().map(Arc::from);
         self.lives_in(mark, Place { cwd, ..Place::default() });

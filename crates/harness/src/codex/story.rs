@@ -2,27 +2,23 @@
 //!
 //! Times are milliseconds from the story's begin. The session is `T`, its turn `U`.
 
-use qd_session::moment::Timestamp;
-
 use crate::Harness;
-use crate::replay::{Replay, Scene};
-use crate::signal::{Channel, Direction, Signal};
-
-/// 2026-11-15T18:40:00Z
-const BEGIN_MS: u64 = 1_794_768_000_000;
+use crate::replay::Scene;
+use crate::signal::{Channel, Direction};
+use crate::story::{BEGIN_MS, Stage};
 
 /// A telemetry record: when it happened, its name, its other attributes.
 pub type Record<'a> = (u64, &'a str, &'a [(&'a str, &'a str)]);
 
 #[allow(missing_debug_implementations)]
 pub struct Story {
-    replay: Replay,
+    stage: Stage,
     seen: Vec<String>,
     last: Vec<(String, String)>,
 }
 
 pub fn story() -> Story {
-    Story { replay: Replay::new(Harness::Codex), seen: Vec::new(), last: Vec::new() }
+    Story { stage: Stage::new(Harness::Codex, BEGIN_MS), seen: Vec::new(), last: Vec::new() }
 }
 
 impl Story {
@@ -96,9 +92,7 @@ impl Story {
     }
 
     pub fn signal(mut self, at: u64, channel: Channel, file: Option<&str>, payload: &[u8]) -> Self {
-        let at = Timestamp(BEGIN_MS + at);
-        let direction = Direction::FromAgent;
-        let scenes = self.replay.play(&Signal { at, seq: 0, channel, direction, file, payload });
+        let scenes = self.stage.play(at, channel, Direction::FromAgent, file, payload);
         self.note(&scenes);
         self
     }
@@ -110,7 +104,7 @@ impl Story {
 
     /// The same, after the clock has run on to `until`.
     pub fn check_at(mut self, until: u64, expected: &[&str]) {
-        let scenes = self.replay.run_until(Timestamp(BEGIN_MS + until));
+        let scenes = self.stage.wait(until);
         self.note(&scenes);
         self.check(expected);
     }

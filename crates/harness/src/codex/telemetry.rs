@@ -9,13 +9,15 @@ use std::sync::Arc;
 use qd_session::id::CallId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Usage};
+use serde_json::Value;
 
 use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::{Role, is_hidden_prompt};
 use super::thread::Thread;
-use super::{instant, text, wire};
+use crate::otlp::{self, Record};
 use crate::signal::Signal;
+use crate::{excerpt, rfc3339};
 
 /// Silence after a finished response that ends a turn nobody else is heard of. Records are up to
 /// 1.1 s late, and a slow hook was seen to hold a tool's decision for 1.8 s. A person who is asked
@@ -27,36 +29,36 @@ const SILENT_FAILURE_MS: u64 = 30_000;
 
 impl Handler {
     pub(super) fn handle_telemetry(&mut self, signal: &Signal<'_>) {
-        let Some(body) = self.parsed::<wire::OtlpBody>(signal) else { return };
-        let mut records: Vec<(Option<Timestamp>, &wire::LogRecord)> = body
-            .resource_logs
-            .iter()
-            .flat_map(|resource| &resource.scope_logs)
-            .flat_map(|scope| &scope.log_records)
-            .map(|record| (record.text("event.timestamp").and_then(|t| instant::parse(&t)), record))
+        let Some(body) = self.parsed::<Value>(signal) else { return };
+        let Some(records) = otlp::records(&body) else {
+            return self.not_understood(signal, None);
+        };
+        let mut records: Vec<(Option<Timestamp>, Record<'_>)> = records
+            .into_iter()
+            .map(|record| (record.text("event.timestamp").and_then(rfc3339::timestamp), record))
             .collect();
         // Those without a time say who spawned whom: they come first.
         records.sort_by_key(|(at, _)| *at);
         for (at, record) in records {
-            self.handle_record(signal, Mark::told(signal, at), record);
+            self.handle_record(signal, Mark::told(signal, at), &record);
         }
     }
 
-    fn handle_record(&mut self, signal: &Signal<'_>, mark: Mark, record: &wire::LogRecord) {
+    fn handle_record(&mut self, signal: &Signal<'_>, mark: Mark, record: &Record<'_>) {
         let name = record.text("event.name").unwrap_or_default();
         if name == "codex.agent_communication" {
             return self.communicated(signal, record);
         }
         let Some(id) = record.text("conversation.id") else { return };
-        if !self.roster.knows(&id) {
-            self.meet_by_record(signal.at, &id, &name, record);
+        if !self.roster.knows(id) {
+            self.meet_by_record(signal.at, id, name, record);
         }
-        let Some(thread) = self.roster.thread(signal.at, &id) else { return };
-        thread.take_record(mark, &name, record);
+        let Some(thread) = self.roster.thread(signal.at, id) else { return };
+        thread.take_record(mark, name, record);
     }
 
-    fn communicated(&mut self, signal: &Signal<'_>, record: &wire::LogRecord) {
-        if record.text("kind").as_deref() != Some("spawn") {
+    fn communicated(&mut self, signal: &Signal<'_>, record: &Record<'_>) {
+        if record.text("kind") != Some("spawn") {
             return;
         }
         let (Some(parent), Some(child)) =
@@ -65,29 +67,29 @@ impl Handler {
             return;
         };
         let session =
-            self.roster.thread(signal.at, &parent).map_or(Arc::from(parent), |p| p.session.clone());
-        self.introduce(signal.at, &child, Role::Subagent { session });
+            self.roster.thread(signal.at, parent).map_or(Arc::from(parent), |p| p.session.clone());
+        self.introduce(signal.at, child, Role::Subagent { session });
     }
 
     /// Title, guardian and subagent threads write the same records as a session. What tells them
     /// apart is what they are asked, and that they start while another thread works.
-    fn meet_by_record(&mut self, now: Timestamp, id: &str, name: &str, record: &wire::LogRecord) {
+    fn meet_by_record(&mut self, now: Timestamp, id: &str, name: &str, record: &Record<'_>) {
         match name {
             "codex.conversation_starts" => {
-                let confined = record.text("sandbox_policy").as_deref() == Some("read-only");
+                let confined = record.text("sandbox_policy") == Some("read-only");
                 if !confined && !self.roster.anybody_works(id) {
                     self.introduce(now, id, Role::Session);
                 }
             }
             "codex.user_prompt" => {
                 let prompt = record.text("prompt").unwrap_or_default();
-                if is_hidden_prompt(&prompt) {
+                if is_hidden_prompt(prompt) {
                     self.introduce(now, id, Role::Hidden);
                 } else if prompt != "[REDACTED]" {
                     self.introduce(now, id, Role::Session);
                 }
             }
-            "codex.tool_result" if record.text("agent_name").as_deref() == Some("/root") => {
+            "codex.tool_result" if record.text("agent_name") == Some("/root") => {
                 self.introduce(now, id, Role::Session);
             }
             _ => {}
@@ -96,13 +98,13 @@ impl Handler {
 }
 
 impl Thread {
-    fn take_record(&mut self, mark: Mark, name: &str, record: &wire::LogRecord) {
+    fn take_record(&mut self, mark: Mark, name: &str, record: &Record<'_>) {
         let call = record.text("call_id");
         match name {
             "codex.conversation_starts" => self.exists(mark),
             "codex.user_prompt" => {
-                let prompt = record.text("prompt").filter(|prompt| prompt != "[REDACTED]");
-                self.prompted(mark, None, prompt.as_deref());
+                let prompt = record.text("prompt").filter(|prompt| *prompt != "[REDACTED]");
+                self.prompted(mark, None, prompt);
             }
             "codex.api_request" => self.api_requested(mark, record),
             // A socket is warmed up before anybody has asked for anything.
@@ -110,10 +112,10 @@ impl Thread {
             "codex.sse_event" => self.streamed(mark, record),
             "codex.tool_decision" => {
                 let Some(call) = call else { return };
-                self.resolve_call(mark, &CallId::new(call.as_str()));
+                self.resolve_call(mark, &CallId::new(call));
                 if record.text("decision").is_some_and(|said| said.starts_with("approved")) {
                     let tool = record.text("tool_name").unwrap_or_default();
-                    self.start_tool(mark, None, Self::call(&call, &tool, None));
+                    self.start_tool(mark, None, Self::call(call, tool, None));
                 }
             }
             "codex.tool_result" => {
@@ -128,7 +130,7 @@ impl Thread {
         }
     }
 
-    fn api_requested(&mut self, mark: Mark, record: &wire::LogRecord) {
+    fn api_requested(&mut self, mark: Mark, record: &Record<'_>) {
         let endpoint = record.text("endpoint").unwrap_or_default();
         if !endpoint.starts_with("/responses") {
             return;
@@ -136,7 +138,7 @@ impl Thread {
         match record.text("error.message") {
             Some(message) => {
                 if self.at_work(mark, None) {
-                    let message = Some(text::about(&message));
+                    let message = Some(excerpt::label(message));
                     self.tell(mark, Fact::LlmRetrying { message });
                     self.end_in_silence(mark, SILENT_FAILURE_MS);
                 }
@@ -145,16 +147,16 @@ impl Thread {
         }
     }
 
-    fn streamed(&mut self, mark: Mark, record: &wire::LogRecord) {
-        match record.text("event.kind").as_deref() {
+    fn streamed(&mut self, mark: Mark, record: &Record<'_>) {
+        match record.text("event.kind") {
             Some("response.created") => self.llm(mark, None),
-            Some("response.completed") if record.text("input_token_count").is_some() => {
-                let count = |key: &str| record.text(key)?.parse::<u64>().ok();
+            Some("response.completed") if record.count("input_token_count").is_some() => {
                 if !self.turn.heard.anybody()
-                    && let Some(tokens) = count("tool_token_count").filter(|tokens| *tokens > 0)
+                    && let Some(tokens) =
+                        record.count("tool_token_count").filter(|tokens| *tokens > 0)
                 {
                     let usage = Usage {
-                        model: record.text("model").as_deref().map(text::about),
+                        model: record.text("model").map(excerpt::label),
                         context_tokens: Some(tokens),
                         context_window: None,
                     };

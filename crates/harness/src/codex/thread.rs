@@ -11,13 +11,14 @@ use qd_session::id::{AgentId, CallId, ToolName};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
 
+use super::call;
 use super::call::{Call, Calls};
 use super::ending::Ending;
 use super::mark::Mark;
 use super::request::{REFUSED_AFTER_MS, Requests};
 use super::settings::Settings;
-use super::text;
 use super::turn::{Flag, Turn};
+use crate::excerpt;
 
 /// A turn that one source began without an id, and another names so soon after, is the same.
 const SAME_TURN_MS: u64 = 1_000;
@@ -175,7 +176,7 @@ impl Thread {
     pub fn prompted(&mut self, mark: Mark, turn: Option<&str>, text: Option<&str>) {
         if self.at_work(mark, turn) {
             self.turn.prompted = true;
-            let text = text.filter(|text| !text.is_empty()).map(text::input);
+            let text = text.filter(|text| !text.is_empty()).map(excerpt::input);
             self.tell(mark, Fact::UserPrompt { text });
         }
     }
@@ -194,7 +195,7 @@ impl Thread {
         let fact = Fact::ToolStarted {
             call: call.id.clone(),
             tool: call.tool.clone(),
-            about: call.command.as_deref().map(text::about),
+            about: call.command.as_deref().map(excerpt::label),
         };
         self.adopt_request(&call);
         self.calls.start(call);
@@ -252,7 +253,7 @@ impl Thread {
         Call {
             id: CallId::new(id),
             tool: ToolName::new(tool),
-            command: command.as_deref().map(text::command),
+            command: command.as_deref().map(call::command),
             ended: false,
             in_rollout: false,
             response_over: false,

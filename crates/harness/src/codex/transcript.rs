@@ -16,13 +16,14 @@ use super::failure::resets_at;
 use super::handler::Handler;
 use super::mark::Mark;
 use super::roster::Role;
-use super::{instant, text, wire};
+use super::wire;
 use crate::signal::Signal;
+use crate::{excerpt, rfc3339};
 
 impl Handler {
     pub(super) fn handle_line(&mut self, signal: &Signal<'_>) {
         let Some(line) = self.parsed::<wire::Line>(signal) else { return };
-        let mark = Mark::told(signal, line.timestamp.as_deref().and_then(instant::parse));
+        let mark = Mark::told(signal, line.timestamp.as_deref().and_then(rfc3339::timestamp));
         let (Some(kind), Some(payload)) = (line.r#type.as_deref(), line.payload.as_deref()) else {
             return self.not_understood(signal, None);
         };
@@ -147,7 +148,7 @@ impl Handler {
         let Some(thread) = self.roster.thread(now, child) else { return };
         let name = item.agent_path.as_deref().and_then(|path| path.rsplit('/').next());
         if thread.settings.agent_type.is_none() {
-            thread.settings.agent_type = name.map(text::about);
+            thread.settings.agent_type = name.map(excerpt::label);
         }
         match item.kind.as_ref().and_then(Value::as_str) {
             Some("started") if !thread.is_introduced() => {

@@ -3,8 +3,6 @@
 //! Everything is optional: a field that is missing, or new, changes nothing. Rollouts write
 //! `snake_case` and the app-server `camelCase` for the same things; the aliases say so.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -302,60 +300,6 @@ pub struct ExecEvent {
     pub item: Option<Item>,
     pub error: Option<TurnError>,
     pub message: Option<String>,
-}
-
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ProcessSighting {
-    pub session_id: Option<String>,
-    pub exited: Option<bool>,
-    pub exit_code: Option<i32>,
-}
-
-/// An OTLP/HTTP JSON body, as far as its log records.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct OtlpBody {
-    pub resource_logs: Vec<ResourceLogs>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ResourceLogs {
-    pub scope_logs: Vec<ScopeLogs>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ScopeLogs {
-    pub log_records: Vec<LogRecord>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct LogRecord {
-    pub attributes: Vec<Attribute>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Attribute {
-    pub key: String,
-    pub value: Option<BTreeMap<String, Value>>,
-}
-
-impl LogRecord {
-    /// The attribute as text: Codex writes numbers now as strings, now as numbers.
-    pub fn text(&self, key: &str) -> Option<String> {
-        let attribute = self.attributes.iter().find(|attribute| attribute.key == key)?;
-        match attribute.value.as_ref()?.values().next()? {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(yes) => Some(yes.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
-        }
-    }
 }
 
 impl Item {

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::session::Session;
-use super::telemetry::Attributes;
-use super::time;
 use super::transcript::ChatFile;
-use super::wire::{ChatLine, Hook, OtlpAttribute, OtlpLogs, ProcessSeen, Record, StreamLine};
-use crate::excerpt::{self, PAYLOAD_BYTES_MAX};
+use super::wire::{ChatLine, FileRecord, Hook, StreamLine};
+use crate::otlp::{self, Record};
 use crate::outbox::Outbox;
+use crate::process::ProcessReport;
 use crate::signal::{Channel, Sighting, Signal};
+use crate::{excerpt, payload, rfc3339};
 
 /// Most sessions remembered; the one not heard of for longest goes first. What is forgotten is put
 /// together again from the next signals.
@@ -71,13 +71,13 @@ impl Handler {
     }
 
     fn hook(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
-        let Some(hook) = parse::<Hook>(signal.payload) else { return self.misread(signal) };
+        let Some(hook) = payload::read::<Hook>(signal.payload) else { return self.misread(signal) };
         let id = hook.session_id.clone()?;
         Some(self.with(signal, signal.at, &id, |session, out| session.hook(&hook, out)))
     }
 
     fn stream(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
-        let Some(line) = parse::<StreamLine>(signal.payload) else {
+        let Some(line) = payload::read::<StreamLine>(signal.payload) else {
             let streaming = self.streaming.clone()?;
             return Some(self.with(signal, signal.at, &streaming, |_, _| false));
         };
@@ -89,10 +89,10 @@ impl Handler {
     }
 
     fn process(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
-        let seen: ProcessSeen = parse(signal.payload)?;
-        let id = seen.session_id?;
-        Some(self.with(signal, signal.at, &id, |session, out| {
-            if seen.exited == Some(true) {
+        let seen: ProcessReport = payload::read(signal.payload)?;
+        let id = seen.session_id.as_deref()?;
+        Some(self.with(signal, signal.at, id, |session, out| {
+            if seen.has_exited() {
                 session.end(seen.exit_code, out);
             }
             true
@@ -101,33 +101,28 @@ impl Handler {
 
     /// One reduced record, or an OTLP body of several.
     fn telemetry(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
-        let Some(body) = parse::<Value>(signal.payload) else { return self.misread(signal) };
+        let Some(body) = payload::read::<Value>(signal.payload) else {
+            return self.misread(signal);
+        };
         if body.get("resourceLogs").is_none() {
-            let record = read::<Record>(&body)?;
-            return self.record(signal, &record.attributes);
+            let record = FileRecord::deserialize(&body).ok()?;
+            return self.record(signal, &Record::plain(&record.attributes));
         }
-        let logs: OtlpLogs = read(&body)?;
-        let scopes = logs.resource_logs.into_iter().flat_map(|resource| resource.scope_logs);
-        let records = scopes.flat_map(|scope| scope.log_records);
-        let told = records.filter_map(|record| self.record(signal, &plain(record.attributes)));
+        let records = otlp::records(&body)?;
+        let told = records.iter().filter_map(|record| self.record(signal, record));
         Some(told.flatten().collect())
     }
 
-    fn record(
-        &mut self,
-        signal: &Signal<'_>,
-        attributes: &Map<String, Value>,
-    ) -> Option<Vec<Sighting>> {
-        let record = Attributes(attributes);
+    fn record(&mut self, signal: &Signal<'_>, record: &Record<'_>) -> Option<Vec<Sighting>> {
         let id = record.text("session.id")?;
-        let own = record.text("event.timestamp").and_then(time::read);
+        let own = record.text("event.timestamp").and_then(rfc3339::timestamp);
         let at = own.map_or(signal.at, |own| own.min(signal.at));
-        Some(self.with(signal, at, id, |session, out| session.record(&record, out)))
+        Some(self.with(signal, at, id, |session, out| session.record(record, out)))
     }
 
     fn transcript(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
         let key = signal.file.unwrap_or_default().to_owned();
-        let line = parse::<ChatLine>(signal.payload);
+        let line = payload::read::<ChatLine>(signal.payload);
         let mut file = self.files.remove(&key).unwrap_or_default();
         if let Some(line) = &line {
             self.open_file(&mut file, line, signal.file);
@@ -169,7 +164,8 @@ impl Handler {
         line: &ChatLine,
     ) -> Vec<Sighting> {
         if line.session_id.is_some() {
-            let begun = line.start_time.as_deref().and_then(time::read).unwrap_or(signal.at);
+            let begun =
+                line.start_time.as_deref().and_then(rfc3339::timestamp).unwrap_or(signal.at);
             let is_main = file.agent.is_main();
             return self.with(signal, begun.min(signal.at), session, |_, out| {
                 if is_main {
@@ -254,26 +250,4 @@ impl Handler {
 fn folder_of(path: &str) -> Option<&str> {
     let folder = path.rsplit('/').nth(1)?;
     (folder != "chats" && !folder.is_empty()).then_some(folder)
-}
-
-/// OTLP attributes without their types.
-fn plain(attributes: Vec<OtlpAttribute>) -> Map<String, Value> {
-    let plain = |attribute: OtlpAttribute| {
-        let (kind, value) = attribute.value.into_iter().next()?;
-        // OTLP writes whole numbers as texts.
-        let value = match (kind.as_str(), &value) {
-            ("intValue", Value::String(digits)) => Value::from(digits.parse::<i64>().ok()?),
-            (_, _) => value,
-        };
-        Some((attribute.key, value))
-    };
-    attributes.into_iter().filter_map(plain).collect()
-}
-
-fn parse<T: DeserializeOwned>(payload: &[u8]) -> Option<T> {
-    (payload.len() <= PAYLOAD_BYTES_MAX).then(|| serde_json::from_slice(payload).ok())?
-}
-
-fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
-    T::deserialize(value).ok()
 }

@@ -12,10 +12,9 @@ use super::agenda::{Item, What};
 use super::calls::{Described, Teller, fingerprint};
 use super::dialog::Dialog;
 use super::session::Session;
-use super::time;
 use super::wire::Hook;
-use crate::excerpt;
 use crate::outbox::Outbox;
+use crate::{excerpt, rfc3339};
 
 /// Most hooks remembered, to know a repetition by.
 const FIRED_MAX: usize = 64;
@@ -53,7 +52,7 @@ impl Fired {
     fn of(hook: &Hook) -> Option<Self> {
         Some(Self {
             event: hook.hook_event_name.clone()?,
-            own: time::read(hook.timestamp.as_deref()?)?,
+            own: rfc3339::timestamp(hook.timestamp.as_deref()?)?,
             tool: hook.tool_name.clone(),
             input: hook.tool_input.as_ref().map(fingerprint),
         })
@@ -73,7 +72,7 @@ impl Fired {
 impl Session {
     /// Takes a hook in. False if nobody knows it.
     pub fn hook(&mut self, hook: &Hook, out: &mut Outbox) -> bool {
-        let own = hook.timestamp.as_deref().and_then(time::read);
+        let own = hook.timestamp.as_deref().and_then(rfc3339::timestamp);
         if self.is_repeated(hook) {
             return true;
         }

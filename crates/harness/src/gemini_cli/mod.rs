@@ -23,7 +23,6 @@ pub mod reply;
 mod session;
 mod stream;
 mod telemetry;
-mod time;
 mod transcript;
 mod wire;
 

@@ -2,12 +2,13 @@
 
 use qd_session::id::AgentId;
 use qd_session::monitor::{Fact, FailureKind, Usage};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::calls::{Described, Teller};
 use super::session::Session;
 use super::stream::failure_in;
 use super::wire::{Hook, HookOutput};
+use crate::otlp::Record;
 use crate::outbox::Outbox;
 use crate::{excerpt, failure_sign};
 
@@ -15,33 +16,9 @@ use crate::{excerpt, failure_sign};
 /// stream tells the end.
 const REPLY_IS_LAST_MS: u64 = 500;
 
-/// One record's attributes.
-#[derive(Debug)]
-pub struct Attributes<'a>(pub &'a Map<String, Value>);
-
-impl<'a> Attributes<'a> {
-    pub fn text(&self, name: &str) -> Option<&'a str> {
-        self.0.get(name)?.as_str()
-    }
-
-    fn number(&self, name: &str) -> Option<i64> {
-        let value = self.0.get(name)?;
-        value.as_i64().or_else(|| value.as_str()?.parse().ok())
-    }
-
-    fn flag(&self, name: &str) -> Option<bool> {
-        self.0.get(name)?.as_bool()
-    }
-
-    /// A model request of the conversation itself, not of a title or a check.
-    fn is_main(&self) -> bool {
-        self.text("role").is_none_or(|role| role == "main")
-    }
-}
-
 impl Session {
     /// Takes a record in. False if it is none of the client's.
-    pub fn record(&mut self, record: &Attributes<'_>, out: &mut Outbox) -> bool {
+    pub fn record(&mut self, record: &Record<'_>, out: &mut Outbox) -> bool {
         let name = record.text("event.name").unwrap_or_default();
         let Some(name) = name.strip_prefix("gemini_cli.") else { return false };
         match name {
@@ -51,9 +28,9 @@ impl Session {
                 tell_usage(record.text("model"), None, out);
             }
             "user_prompt" => self.begin_turn(Some(record.text("prompt").unwrap_or("")), out),
-            "api_request" if record.is_main() => self.think(out),
+            "api_request" if is_main(record) => self.think(out),
             "api_response" => self.responded(record, out),
-            "api_error" if record.is_main() => self.model_failed(record, out),
+            "api_error" if is_main(record) => self.model_failed(record, out),
             "network_retry_attempt" | "chat.content_retry" => {
                 self.retry(record.text("error_type"), out);
             }
@@ -77,14 +54,14 @@ impl Session {
         true
     }
 
-    fn responded(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+    fn responded(&mut self, record: &Record<'_>, out: &mut Outbox) {
         if record.text("role") == Some("utility_compressor") {
             self.end_compaction(out);
         }
-        if !record.is_main() {
+        if !is_main(record) {
             return;
         }
-        let tokens = record.number("total_token_count").and_then(|count| count.try_into().ok());
+        let tokens = record.count("total_token_count");
         tell_usage(record.text("model"), tokens, out);
         if !self.end_is_told
             && let Some(reply) = record.text("response_text").and_then(reply_without_tools)
@@ -95,9 +72,10 @@ impl Session {
     }
 
     /// The client tries again by itself when the service is busy, and gives up on the rest.
-    fn model_failed(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+    fn model_failed(&mut self, record: &Record<'_>, out: &mut Outbox) {
         let message = record.text("error").or(record.text("error.message")).unwrap_or_default();
-        let status = record.number("status_code").or_else(|| failure_sign::status_in(message));
+        let status = record.count("status_code").and_then(|status| i64::try_from(status).ok());
+        let status = status.or_else(|| failure_sign::status_in(message));
         let kind = status.and_then(failure_sign::of_status);
         match (status, kind) {
             (Some(_), Some(FailureKind::Server | FailureKind::UsageLimit)) | (None, _) => {
@@ -114,7 +92,7 @@ impl Session {
         out.tell(Fact::LlmRetrying { message: why.and_then(excerpt::about) });
     }
 
-    fn tool_called(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+    fn tool_called(&mut self, record: &Record<'_>, out: &mut Outbox) {
         let input = record.text("function_args").and_then(|args| serde_json::from_str(args).ok());
         let told = Described {
             teller: Teller::Telemetry,
@@ -138,7 +116,7 @@ impl Session {
 
     /// A hook, told again: news only where the hook itself did not reach us. What it answered is
     /// told nowhere else.
-    fn hook_called(&mut self, record: &Attributes<'_>, out: &mut Outbox) {
+    fn hook_called(&mut self, record: &Record<'_>, out: &mut Outbox) {
         let input = record.text("hook_input").unwrap_or_default();
         let whole = serde_json::from_str(input).ok();
         let whole = whole.filter(|hook: &Hook| hook.hook_event_name.is_some());
@@ -162,13 +140,18 @@ impl Session {
         }
     }
 
-    fn agent_told(&mut self, name: &str, record: &Attributes<'_>, out: &mut Outbox) {
+    fn agent_told(&mut self, name: &str, record: &Record<'_>, out: &mut Outbox) {
         let Some(agent) = record.text("agent_id").map(AgentId::sub) else { return };
         match name {
             "agent.start" => self.begin_subagent(&agent, record.text("agent_name"), out),
             _ => self.end_subagent(&agent, out),
         }
     }
+}
+
+/// A model request of the conversation itself, not of a title or a check.
+fn is_main(record: &Record<'_>) -> bool {
+    record.text("role").is_none_or(|role| role == "main")
 }
 
 fn mode(mode: Option<&str>, out: &mut Outbox) {
@@ -200,7 +183,7 @@ fn reply_without_tools(response: &str) -> Option<String> {
 }
 
 /// A hook whose input was cut off.
-fn what_is_left(record: &Attributes<'_>, input: &str) -> Hook {
+fn what_is_left(record: &Record<'_>, input: &str) -> Hook {
     let details = ["type", "title", "command", "filePath", "toolName"];
     let details = details.iter().filter_map(|name| {
         let value = field_in(input, name)?;

@@ -12,10 +12,9 @@ use super::agenda::{Item, What};
 use super::calls::{Described, Teller};
 use super::session::Session;
 use super::stream::{STOPPED_BY_HOOK, failure_in};
-use super::time;
 use super::wire::{ChatCall, ChatMessage, ChatPatch};
-use crate::excerpt;
 use crate::outbox::Outbox;
+use crate::{excerpt, rfc3339};
 
 /// How long a written reply waits to be the end of its turn, where no other source tells the end.
 /// A tool's result is written only when the tool is over, so it must be patient.
@@ -43,7 +42,7 @@ pub struct ChatFile {
 impl ChatFile {
     /// When a line happened: its own time, unless that is still to come.
     pub fn time_of(&mut self, message: &ChatMessage, arrival: Timestamp) -> Timestamp {
-        let own = message.timestamp.as_deref().and_then(time::read).unwrap_or(arrival);
+        let own = message.timestamp.as_deref().and_then(rfc3339::timestamp).unwrap_or(arrival);
         self.ahead = own > arrival;
         own.min(arrival)
     }
@@ -143,7 +142,7 @@ impl Session {
         // What the agent said before a tool was not its last message.
         self.wrote("");
         self.agenda.work_goes_on(out.at().plus_ms(1));
-        let own = call.timestamp.as_deref().and_then(time::read).unwrap_or(out.at());
+        let own = call.timestamp.as_deref().and_then(rfc3339::timestamp).unwrap_or(out.at());
         self.happen_at(own, file, ends, out);
         if call.status.as_deref() == Some("cancelled") {
             self.happen_at(own, file, What::TurnStops(Fact::Interrupted), out);
@@ -190,7 +189,8 @@ impl Session {
         if taken_back && !rewritten && self.is_open() && file.agent.is_main() {
             // The model never answered: the client takes the prompt out of its history again.
             file.prompt = None;
-            let own = patch.last_updated.as_deref().and_then(time::read).unwrap_or(out.at());
+            let own =
+                patch.last_updated.as_deref().and_then(rfc3339::timestamp).unwrap_or(out.at());
             let failure = failure_in("the model request failed");
             self.happen_at(own, file, What::TurnStops(Fact::TurnFailed { failure }), out);
         }

@@ -123,52 +123,7 @@ pub struct ChatPatch {
 
 /// One telemetry record, reduced or as the client's file has it.
 #[derive(Debug, Default, Deserialize)]
-pub struct Record {
+pub struct FileRecord {
     #[serde(default)]
     pub attributes: Map<String, Value>,
-}
-
-/// An OTLP body of logs.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OtlpLogs {
-    #[serde(default)]
-    pub resource_logs: Vec<OtlpResource>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OtlpResource {
-    #[serde(default)]
-    pub scope_logs: Vec<OtlpScope>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OtlpScope {
-    #[serde(default)]
-    pub log_records: Vec<OtlpRecord>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-pub struct OtlpRecord {
-    #[serde(default)]
-    pub attributes: Vec<OtlpAttribute>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-pub struct OtlpAttribute {
-    pub key: String,
-    /// `{"stringValue": …}` and its like.
-    #[serde(default)]
-    pub value: Map<String, Value>,
-}
-
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProcessSeen {
-    pub session_id: Option<String>,
-    pub exited: Option<bool>,
-    pub exit_code: Option<i32>,
 }

@@ -9,15 +9,13 @@ use qd_session::monitor::{AgentEvent, Fact};
 
 use super::poll::Polled;
 use super::session::Session;
-use super::wire::{Envelope, Exit, Owner};
-use crate::excerpt;
+use super::wire::{Envelope, Owner};
+use crate::process::ProcessReport;
 use crate::signal::{Channel, Direction, Sighting, Signal};
+use crate::{excerpt, payload};
 
 /// Most sessions that are remembered; the one longest silent goes first.
 const SESSIONS_MAX: usize = 512;
-
-/// Longest message that is parsed. A part holds a tool's whole output.
-const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 /// How deep subagents may delegate further before we stop looking for the top.
 const DEPTH_MAX: usize = 8;
@@ -92,25 +90,22 @@ impl Handler {
 
     /// `None` if nobody knows what it is.
     fn understand(&mut self, signal: &Signal<'_>) -> Option<Told> {
-        if signal.payload.len() > MESSAGE_BYTES_MAX {
-            return None;
-        }
         let mut told = Told::default();
         match (signal.channel, signal.direction) {
             (Channel::Events, Direction::ToAgent) => {
-                let request: Envelope = serde_json::from_slice(signal.payload).ok()?;
+                let request: Envelope = payload::read(signal.payload)?;
                 self.requested(signal.at, request, &mut told)?;
             }
             (Channel::Events, Direction::FromAgent) => {
-                let message: Envelope = serde_json::from_slice(signal.payload).ok()?;
+                let message: Envelope = payload::read(signal.payload)?;
                 match message.r#type.is_some() {
                     true => self.event(signal.at, message, &mut told)?,
                     false => self.responded(signal.at, message, &mut told)?,
                 }
             }
             (Channel::Process, _) => {
-                let exit: Exit = serde_json::from_slice(signal.payload).ok()?;
-                self.exited(&exit, &mut told)?;
+                let report: ProcessReport = payload::read(signal.payload)?;
+                self.exited(&report, &mut told)?;
             }
             _ => return None,
         }
@@ -118,11 +113,11 @@ impl Handler {
     }
 
     /// The server's end is the end of every session in it.
-    fn exited(&mut self, exit: &Exit, told: &mut Told) -> Option<()> {
-        let ended = || Fact::SessionEnded { process: None, exit_code: exit.exit_code };
-        match exit.session_id.as_deref().filter(|_| exit.exited) {
+    fn exited(&mut self, report: &ProcessReport, told: &mut Told) -> Option<()> {
+        let ended = || Fact::SessionEnded { process: None, exit_code: report.exit_code };
+        match report.session_id.as_deref().filter(|_| report.has_exited()) {
             Some(id) => told.push(&id.into(), ended()),
-            None if exit.exited => {
+            None if report.has_exited() => {
                 let tops = self.sessions.iter().filter(|(_, session)| session.parent.is_none());
                 tops.for_each(|(id, _)| told.push(id, ended()));
             }
@@ -136,7 +131,7 @@ impl crate::signal::Handler for Handler {
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let told = self.understand(signal).unwrap_or_else(|| {
             let mut told = Told::default();
-            let owner: Owner = serde_json::from_slice(signal.payload).unwrap_or_default();
+            let owner: Owner = payload::read(signal.payload).unwrap_or_default();
             match owner.properties.session_id.filter(|id| self.sessions.contains_key(&**id)) {
                 Some(id) => {
                     let text = excerpt::unrecognised(signal.payload);

@@ -114,7 +114,8 @@ impl Tokens {
             cache.and_then(|cache| cache.read),
             cache.and_then(|cache| cache.write),
         ];
-        parts.into_iter().flatten().filter(|part| *part > 0.0).map(|part| part as u64).sum()
+        let parts = parts.into_iter().flatten().filter(|part| *part > 0.0);
+        parts.fold(0, |sum: u64, part| sum.saturating_add(part as u64))
     }
 }
 
@@ -178,16 +179,6 @@ pub struct Todo {
     pub status: Option<String>,
 }
 
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Exit {
-    pub exited: bool,
-    pub session_id: Option<String>,
-    #[serde(alias = "exit_code", alias = "code")]
-    pub exit_code: Option<i32>,
-}
-
 /// Of an event whose fields are not what they should be: whose it was.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -200,4 +191,17 @@ pub struct Owner {
 pub struct OwnerId {
     #[serde(rename = "sessionID")]
     pub session_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tokens;
+
+    #[test]
+    fn counts_that_nobody_can_hold_stop_at_the_end_of_the_range() {
+        let tokens = Tokens { input: Some(1e300), output: Some(1e300), ..Tokens::default() };
+        assert_eq!(tokens.context(), u64::MAX);
+        let tokens = Tokens { input: Some(-7.0), output: Some(5.0), ..Tokens::default() };
+        assert_eq!(tokens.context(), 5);
+    }
 }

@@ -8,15 +8,13 @@ use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Fact};
 
 use super::stream::{Facts, Stream};
-use super::wire::{Exit, is_deadly, parse};
-use crate::excerpt;
+use super::wire::{is_deadly, parse};
+use crate::process::ProcessReport;
 use crate::signal::{Channel, Direction, Sighting, Signal};
+use crate::{excerpt, payload};
 
 /// Most streams that are followed at once; the one longest silent goes first.
 const STREAMS_MAX: usize = 64;
-
-/// Longest line that is parsed. Clients put whole files on one line, so it is generous.
-const LINE_BYTES_MAX: usize = 4 << 20;
 
 /// The name of a session whose client never tells one, where nobody named its stream either.
 const UNNAMED: &str = "stream";
@@ -89,7 +87,7 @@ impl crate::signal::Handler for Handler {
 
 impl Followed {
     fn facts(&mut self, signal: &Signal<'_>) -> Option<Facts> {
-        if signal.payload.len() > LINE_BYTES_MAX {
+        if signal.payload.len() > payload::PAYLOAD_BYTES_MAX {
             return None;
         }
         match (signal.channel, signal.direction) {
@@ -101,8 +99,8 @@ impl Followed {
             }
             (Channel::Stream, Direction::ToAgent) => self.stream.told(parse(signal.payload)?),
             (Channel::Process, _) => {
-                let exit: Exit = serde_json::from_slice(signal.payload).ok()?;
-                exit.exited.then(|| self.stream.exited(&exit))
+                let report: ProcessReport = payload::read(signal.payload)?;
+                report.has_exited().then(|| self.stream.exited(report.exit_code))
             }
             _ => None,
         }

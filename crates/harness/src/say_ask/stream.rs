@@ -12,7 +12,7 @@ use qd_session::monitor::{Ask, Fact, Failure, FailureKind, Stage, Usage};
 use super::failure::failure_of;
 use super::policy::{Outcome, Policy};
 use super::seen::{Seen, Sight};
-use super::wire::{Exit, Line, Message, Word};
+use super::wire::{Line, Message, Word};
 use crate::excerpt::{brief, ending};
 
 /// Longest time between Kilo's "this is the result" and the ask that hands it over. When that ask
@@ -285,19 +285,19 @@ impl Stream {
 
     /// The process was sent a signal that ends it: Kilo says nothing any more.
     pub fn killed(&mut self) -> Facts {
-        self.exited(&Exit { exited: true, exit_code: None })
+        self.exited(None)
     }
 
     /// The process was seen to end. A client that refused its configuration exits as if all were
     /// well: what failed is what the operator must see.
-    pub fn exited(&mut self, exit: &Exit) -> Facts {
+    pub fn exited(&mut self, exit_code: Option<i32>) -> Facts {
         if self.misconfigured {
             return Facts::new();
         }
         self.open = None;
         self.idle_due = None;
         self.result_due = None;
-        vec![main(Fact::SessionEnded { process: None, exit_code: exit.exit_code })]
+        vec![main(Fact::SessionEnded { process: None, exit_code })]
     }
 
     pub fn next_timeout(&self) -> Option<Timestamp> {

@@ -51,15 +51,6 @@ pub struct ModelInfo {
     pub mode: Option<String>,
 }
 
-/// What a process watcher saw.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Exit {
-    pub exited: bool,
-    #[serde(alias = "exit_code", alias = "code")]
-    pub exit_code: Option<i32>,
-}
-
 /// Kilo's `metadata.welcomeOptions`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -38,10 +38,7 @@ fn told(scenes: &[Scene], began: Timestamp) -> String {
 
 /// Ids and long texts are cut: the story is about what happened.
 fn short(value: &serde_json::Value) -> String {
-    let text = match value {
-        serde_json::Value::String(text) => text.replace('\n', "⏎"),
-        other => other.to_string(),
-    };
+    let text = value.as_str().map_or_else(|| value.to_string(), |text| text.replace('\n', "⏎"));
     match text.char_indices().nth(40) {
         None => text,
         Some((at, _)) => format!("{}…", &text[..at]),

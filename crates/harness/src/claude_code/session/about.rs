@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use qd_session::monitor::{Fact, Place, Usage};
 
-use super::super::excerpt::head;
 use super::super::notes::Notes;
 use super::Session;
+use crate::excerpt::head;
 
 /// Longest title kept.
 const TITLE_BYTES_MAX: usize = 200;
@@ -42,13 +42,13 @@ impl Session {
 
     pub fn mode_known(&mut self, notes: &mut Notes, mode: Option<&str>) {
         if let Some(mode) = mode.filter(|mode| self.about.mode.as_deref() != Some(mode)) {
-            self.about.mode = Some(head(mode, 64));
-            notes.tell_main(Fact::ModeChanged { mode: head(mode, 64) });
+            self.about.mode = Some(head(mode, 64).into());
+            notes.tell_main(Fact::ModeChanged { mode: head(mode, 64).into() });
         }
     }
 
     pub fn title_known(&mut self, notes: &mut Notes, title: &str, custom: bool) {
-        let title = head(title, TITLE_BYTES_MAX);
+        let title = head(title, TITLE_BYTES_MAX).into();
         let known = if custom { &mut self.about.custom_title } else { &mut self.about.title };
         if known.as_ref() != Some(&title) {
             *known = Some(title.clone());
@@ -59,7 +59,7 @@ impl Session {
     pub fn usage_known(&self, notes: &mut Notes, model: Option<&str>, tokens: Option<u64>) {
         if model.is_some() || tokens.is_some() {
             let usage = Usage {
-                model: model.map(|model| head(model, 128)),
+                model: model.map(|model| head(model, 128).into()),
                 context_tokens: tokens,
                 context_window: None,
             };

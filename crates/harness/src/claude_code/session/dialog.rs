@@ -6,10 +6,10 @@ use qd_session::monitor::{Ask, Fact, Stage};
 use serde_json::Value;
 
 use super::super::call::about;
-use super::super::excerpt::head;
 use super::super::notes::Notes;
 use super::super::request::{Kind, ask};
 use super::Session;
+use crate::excerpt::head;
 
 /// Longest text of a dialog that is shown.
 const TEXT_BYTES_MAX: usize = 2 << 10;
@@ -97,14 +97,15 @@ impl Session {
         }
         let Some(call) = self.calls.newest_open(by) else {
             let request = RequestId::new("dialog");
-            let ask = Ask { text: text.map(|text| head(text, TEXT_BYTES_MAX)), ..Ask::default() };
+            let ask =
+                Ask { text: text.map(|text| head(text, TEXT_BYTES_MAX).into()), ..Ask::default() };
             return self.requests.ask(notes, &AgentId::MAIN, kind, request, Stage::Waiting, ask);
         };
         let (agent, kind) = (call.agent.clone(), Kind::of_tool(&call.tool));
         let ask = Ask {
             call: Some(call.id.clone()),
             tool: Some(ToolName::new(call.tool.clone())),
-            text: text.map(|text| head(text, TEXT_BYTES_MAX)),
+            text: text.map(|text| head(text, TEXT_BYTES_MAX).into()),
             input: call.input(),
         };
         let request = RequestId::new(call.id.as_str());

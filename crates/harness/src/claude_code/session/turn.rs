@@ -3,12 +3,9 @@
 use qd_session::id::AgentId;
 use qd_session::monitor::{Fact, Failure};
 
-use super::super::excerpt::{head, tail};
 use super::super::notes::Notes;
 use super::Session;
-
-/// Longest last message kept: what an agent asks for stands at the end of it.
-const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
+use crate::excerpt::{LAST_MESSAGE_BYTES_MAX, head, tail};
 
 /// Longest prompt kept: it is a title at most.
 const PROMPT_BYTES_MAX: usize = 2 << 10;
@@ -58,7 +55,7 @@ impl Session {
             return;
         }
         self.taken_up = false;
-        self.turn = prompt.id.map(|id| head(id, 128));
+        self.turn = prompt.id.map(|id| head(id, 128).into());
         self.turn_at = notes.at;
         self.said = None;
         self.settle(notes, &AgentId::MAIN);
@@ -84,7 +81,7 @@ impl Session {
 
     fn tell_prompt(&self, notes: &mut Notes, prompt: Prompt<'_>) {
         if let (false, Some(text)) = (prompt.by_machine, prompt.text) {
-            notes.tell_main(Fact::UserPrompt { text: Some(head(text, PROMPT_BYTES_MAX)) });
+            notes.tell_main(Fact::UserPrompt { text: Some(head(text, PROMPT_BYTES_MAX).into()) });
         }
     }
 
@@ -106,7 +103,7 @@ impl Session {
     fn end(&self, last_message: Option<&str>, cut_off: bool) -> Fact {
         let text = last_message.filter(|text| !text.trim().is_empty());
         Fact::TurnCompleted {
-            last_message: text.map(|text| tail(text, LAST_MESSAGE_BYTES_MAX)),
+            last_message: text.map(|text| tail(text, LAST_MESSAGE_BYTES_MAX).into()),
             background: self.background.left(),
             cut_off,
         }
@@ -155,10 +152,10 @@ impl Session {
         if !said.text.is_empty() {
             said.text.push_str("\n\n");
         }
-        said.text.push_str(&tail(text, LAST_MESSAGE_BYTES_MAX));
+        said.text.push_str(tail(text, LAST_MESSAGE_BYTES_MAX));
         let excess = said.text.len().saturating_sub(4 * LAST_MESSAGE_BYTES_MAX);
         if excess > 0 {
-            said.text = (*tail(&said.text, LAST_MESSAGE_BYTES_MAX)).to_owned();
+            said.text = tail(&said.text, LAST_MESSAGE_BYTES_MAX).to_owned();
         }
         &said.text
     }

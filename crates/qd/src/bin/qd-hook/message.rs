@@ -1,0 +1,101 @@
+//! The frame as it goes over the wire and onto disk: a header line, then the payload.
+//!
+//! The format's owner is the daemon's `hook_intake`; this is the writing half.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::limits::NAME_BYTES_MAX;
+
+/// What the agent said, and whether that is all of it.
+pub struct Input {
+    pub payload: Vec<u8>,
+    pub cut: Option<Cut>,
+}
+
+#[derive(Clone, Copy)]
+pub enum Cut {
+    Size,
+    Time,
+}
+
+pub struct Agent {
+    pub pid: u32,
+    pub started: Option<u64>,
+}
+
+/// When the hook started, by the wall clock. One reading gives the time in milliseconds and, as
+/// the counter for hooks of the same millisecond, the nanoseconds in it: processes of one family
+/// that start one after the other are in order unless the clock is set back between them.
+#[derive(Clone, Copy)]
+pub struct Stamp {
+    nanoseconds: u64,
+}
+
+impl Stamp {
+    pub fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { nanoseconds: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX) }
+    }
+}
+
+/// One frame, ready to be written.
+pub struct Message {
+    /// Sorts by time: the stamp's nanoseconds, then a random number, as 32 hexadecimal digits.
+    pub id: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Message {
+    pub fn new(
+        stamp: Stamp,
+        harness: &str,
+        event: Option<&str>,
+        agent: Option<Agent>,
+        input: Input,
+    ) -> Self {
+        // The hasher's keys come from the system's random numbers.
+        let random = RandomState::new().hash_one(std::process::id());
+        let id = format!("{:016x}{random:016x}", stamp.nanoseconds);
+        let mut header = format!(
+            "qd1 send id={id} at={} seq={} harness={}",
+            stamp.nanoseconds / 1_000_000,
+            stamp.nanoseconds % 1_000_000,
+            name(harness),
+        );
+        if let Some(event) = event {
+            header += &format!(" event={}", name(event));
+        }
+        match agent {
+            Some(Agent { pid, started: Some(started) }) => {
+                header += &format!(" agent={pid}:{started}")
+            }
+            Some(Agent { pid, started: None }) => header += &format!(" agent={pid}"),
+            None => {}
+        }
+        match input.cut {
+            Some(Cut::Size) => header += " cut=size",
+            Some(Cut::Time) => header += " cut=time",
+            None => {}
+        }
+        header += &format!(" sum={:016x} len={}\n", checksum(&input.payload), input.payload.len());
+        let mut bytes = header.into_bytes();
+        bytes.extend_from_slice(&input.payload);
+        Self { id, bytes }
+    }
+}
+
+/// What may stand in a header: everything else becomes `_`.
+fn name(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let name: String =
+        text.chars().take(NAME_BYTES_MAX).map(|c| if plain(c) { c } else { '_' }).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
+}
+
+/// FNV-1a, 64 bits.
+fn checksum(payload: &[u8]) -> u64 {
+    payload.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}

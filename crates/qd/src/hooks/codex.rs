@@ -1,0 +1,39 @@
+//! Codex: `hooks.json` and `config.toml` in `CODEX_HOME` or `~/.codex`.
+//!
+//! Seen with 0.166.0: a hook runs only after its hash was written to `config.toml` under
+//! `hooks.state`; see [`super::trust`]. Groups are known by their index there, so ours goes last
+//! and is changed in place. It reads no `hooks.json` that starts with a byte order mark or holds
+//! anything but `hooks` and a `description`; the trust step says so.
+
+use super::wanted::{Dialect, Entry, Wanted, command};
+
+pub const NAME: &str = "codex";
+
+/// All there are. The client waits where its process may be gone before a background one has run,
+/// and where the answer will matter.
+const EVENTS: [(&str, bool); 11] = [
+    ("SessionStart", true),
+    ("SessionEnd", true),
+    ("UserPromptSubmit", false),
+    ("PreToolUse", false),
+    ("PermissionRequest", true),
+    ("PostToolUse", false),
+    ("PreCompact", false),
+    ("PostCompact", false),
+    ("SubagentStart", false),
+    ("SubagentStop", false),
+    ("Stop", true),
+];
+
+/// The forwarder needs 0.2 s at worst. More than 3 s on `SessionEnd` makes Codex warn.
+const TIMEOUT_S: u32 = 3;
+
+pub fn wanted(forwarder: &str) -> Wanted {
+    let command = command(forwarder, NAME);
+    let entry = |(event, awaited)| {
+        let entry = Entry::new(event, &command).with("timeout", TIMEOUT_S);
+        if awaited { entry } else { entry.with("async", true) }
+    };
+    let entries = EVENTS.into_iter().map(entry).collect();
+    Wanted { dialect: Dialect::StrictUnmarked, entries, telemetry: None }
+}

@@ -1,0 +1,74 @@
+//! What we remember: the journal, on SQLite. It knows SQL and no rules.
+//!
+//! ```text
+//!   append / append_once / write ──► Queue (bounded) ──► writer thread ──► one transaction
+//!            │                                                │               per group
+//!            ▼                                                ▼
+//!         Receipt ◄─────────────── after the fsync ───────── COMMIT
+//!
+//!   load ──► snapshot + fold of the tail, on a connection of its own
+//! ```
+//!
+//! [`Journal`] is the whole interface. An entry is [`qd_session::event::Entry`] as JSON text, a
+//! snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
+//!
+//! ```no_run
+//! # use qd_store::{Journal, Settings};
+//! let (journal, opened) = Journal::open("journal.db", Settings::default())?;
+//! if let Some(damaged) = &opened.set_aside {
+//!     eprintln!("the old journal was damaged and is now {}", damaged.path.display());
+//! }
+//! let sessions = journal.load()?;
+//! let written = journal.append(Vec::new()).wait()?; // or `.await`
+//! # Ok::<(), qd_store::Error>(())
+//! ```
+//!
+//! **Invariant:** a receipt says `Ok` only when its batch is on disk (`synchronous=FULL`). Whatever
+//! was acknowledged is there after `kill -9`, exactly once and in order.
+//!
+//! **Invariant:** a batch is written whole or not at all, and its entries have consecutive numbers.
+//! A receipt that says `Err` left nothing behind; a later batch may still succeed, so whoever needs
+//! an order waits for the receipt. (As with every database, a crash between the commit and the
+//! receipt leaves a batch written that nobody heard of: [`Journal::append_once`] is for that.)
+//!
+//! **Invariant:** only what a snapshot covers is pruned. Where nobody takes a snapshot and the
+//! journal grows beyond its limits, the writer folds one itself, so the file is bounded.
+//!
+//! What is deliberately absent:
+//! - **An async runtime.** A [`Receipt`] is a plain [`Future`] and can also be waited for.
+//! - **Deleting damage.** An unreadable record goes to the table `set_aside`, an unreadable file
+//!   gets a name that says so.
+//! - **A second writer.** One process holds the journal; another one is told which.
+
+mod batch;
+mod error;
+mod file;
+mod fold;
+mod group;
+mod job;
+mod journal;
+pub mod limits;
+mod lock;
+mod memory;
+mod queue;
+mod read;
+mod receipt;
+mod schema;
+mod settings;
+mod tally;
+mod upkeep;
+mod writer;
+
+pub use self::batch::{Alias, Batch, Delivery, MetaChange};
+pub use self::error::Error;
+pub use self::file::DamagedFile;
+pub use self::fold::{Damage, DamagedRecord};
+pub use self::job::{Kept, Written};
+pub use self::journal::{Journal, Opened};
+pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
+pub use self::receipt::Receipt;
+pub use self::settings::Settings;
+pub use self::writer::Health;
+
+/// What every call here answers.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,140 @@
+//! The database's shape, and how an older one becomes the present one.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+
+use crate::limits::{BUSY_WAIT_MAX, CACHE_KIB, STATEMENTS_MAX, WAL_BYTES_KEPT, WAL_PAGES};
+use crate::{Error, Result, Settings};
+
+/// Steps from nothing to the present shape. A step that was released is never changed: a journal
+/// of that age still exists somewhere. The version is how many of them were taken.
+pub(crate) const STEPS: [&str; 2] = [
+    // 1: entries and snapshots. `session` spells out each id once; `sequence` keeps numbers rising
+    // when the newest entries are gone.
+    "CREATE TABLE session (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+     CREATE TABLE entry (seq INTEGER PRIMARY KEY, session INTEGER NOT NULL, body TEXT NOT NULL);
+     CREATE INDEX entry_of_session ON entry (session);
+     CREATE TABLE snapshot (session INTEGER PRIMARY KEY, upto INTEGER NOT NULL, body TEXT NOT NULL);
+     CREATE TABLE sequence (last INTEGER NOT NULL);
+     INSERT INTO sequence VALUES (0);
+     CREATE TABLE set_aside (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, session TEXT NOT NULL,
+         kind TEXT NOT NULL, body, reason TEXT NOT NULL);
+     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
+    // 2: vendor ids, and what a spool has delivered.
+    "CREATE TABLE alias (harness TEXT NOT NULL, vendor_id TEXT NOT NULL, session INTEGER NOT NULL,
+         PRIMARY KEY (harness, vendor_id)) WITHOUT ROWID;
+     CREATE INDEX alias_of_session ON alias (session);
+     CREATE TABLE delivered (id INTEGER PRIMARY KEY, source TEXT NOT NULL, n INTEGER NOT NULL,
+         UNIQUE (source, n));",
+];
+
+/// The version that is written.
+pub(crate) const VERSION: u32 = STEPS.len() as u32;
+
+/// `qdjl`: says to `file(1)` and to us whose database it is.
+const APPLICATION_ID: i32 = 0x7164_6a6c;
+
+/// The writer's connection, checked, with the present schema; and the version that was found.
+pub(crate) fn connect(path: &Path, settings: &Settings) -> Result<(Connection, u32)> {
+    check_header(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    configure(&connection)?;
+    check(&connection)?;
+    let found = version(&connection, path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    let page_size: u64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+    let pages = (settings.file_bytes_max / page_size).clamp(1, u64::from(u32::MAX) - 1);
+    connection.pragma_update(None, "max_page_count", pages)?;
+    migrate(&mut connection, found)?;
+    Ok((connection, found))
+}
+
+/// A connection that only reads, beside the writer's.
+pub(crate) fn connect_reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    configure(&connection)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> Result<()> {
+    connection.busy_timeout(BUSY_WAIT_MAX)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.pragma_update(None, "cache_size", -i64::from(CACHE_KIB))?;
+    Ok(())
+}
+
+/// SQLite takes a file that is shorter than a page for an empty one, and would write over it.
+fn check_header(path: &Path) -> Result<()> {
+    let mut begin = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(PAGE_BYTES_MIN).read_to_end(&mut begin))
+        .map_err(Error::io("cannot read", path))?;
+    if begin.is_empty() {
+        return Ok(());
+    }
+    if !begin.starts_with(b"SQLite format 3\0") {
+        return Err(Error::Damaged("it is no database".to_owned()));
+    }
+    if (begin.len() as u64) < PAGE_BYTES_MIN {
+        return Err(Error::Damaged("it was cut off".to_owned()));
+    }
+    Ok(())
+}
+
+/// SQLite's smallest page.
+const PAGE_BYTES_MIN: u64 = 512;
+
+/// Reads every page once. Retention keeps the file small enough for that at each start.
+fn check(connection: &Connection) -> Result<()> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" { Ok(()) } else { Err(Error::Damaged(verdict)) }
+}
+
+/// The schema's version; 0 for an empty file.
+fn version(connection: &Connection, path: &Path) -> Result<u32> {
+    let tables: u32 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables == 0 {
+        return Ok(0);
+    }
+    let owner: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if owner != APPLICATION_ID {
+        return Err(Error::Foreign(path.to_owned()));
+    }
+    let found = connection
+        .query_row("SELECT version FROM schema_version", [], |row| row.get(0))
+        .map_err(|error| Error::Damaged(format!("no schema version: {error}")))?;
+    if found > VERSION {
+        return Err(Error::NewerSchema { found, known: VERSION });
+    }
+    Ok(found)
+}
+
+/// All missing steps in one transaction: a crash leaves the old schema or the new one.
+fn migrate(connection: &mut Connection, found: u32) -> Result<()> {
+    if found == VERSION {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if found == 0 {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.execute_batch(
+            "CREATE TABLE schema_version (version INTEGER NOT NULL);
+             INSERT INTO schema_version VALUES (0);",
+        )?;
+    }
+    for step in &STEPS[found as usize..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.execute("UPDATE schema_version SET version = ?1", params![VERSION])?;
+    transaction.commit()?;
+    Ok(())
+}

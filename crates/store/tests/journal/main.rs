@@ -1,0 +1,12 @@
+//! The journal from outside: what it promises, and what it does when the world breaks.
+
+mod appending;
+mod full_disk;
+mod killed;
+mod loading;
+mod older;
+mod opening;
+mod properties;
+mod retention;
+mod sample;
+mod scratch;
