@@ -29,4 +29,10 @@ pub enum Error {
     SocketTaken { path: PathBuf },
     #[error("cannot {doing} the socket {}", path.display())]
     Socket { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("cannot {doing} the watch on session files")]
+    Watch { doing: &'static str, source: io::Error },
+    #[error("more than {} processes are observed", crate::limits::PROCESSES_MAX)]
+    ProcessesTooMany,
+    #[error("cannot start to observe processes")]
+    Processes { source: io::Error },
 }

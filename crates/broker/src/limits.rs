@@ -1,5 +1,7 @@
 //! Everything that can grow, with its maximum and the reason for it, and every wait.
 
+use std::time::Duration;
+
 /// Longest header line of a hook frame. Ours have about 200 bytes; the rest is room for fields
 /// that a newer forwarder adds.
 pub const HEADER_BYTES_MAX: usize = 1 << 10;
@@ -44,3 +46,63 @@ pub const ASIDE_FILES_MAX: usize = 64;
 /// Bytes of the loss file that are read. One byte is one lost frame, so the count ends here and
 /// means "at least"; the forwarder stops writing at the same size.
 pub const LOSSES_MAX: u64 = 1 << 20;
+
+/// Bytes of a session file read at once, and how much of a big one is read when it is first seen:
+/// about the last twenty turns, which is what a card needs.
+pub const WINDOW_BYTES: usize = 256 << 10;
+
+/// Longest transcript line we keep. Agents put whole tool results on one line, so it is generous;
+/// a longer one is skipped and reported, and does not stop the reader.
+pub const TRANSCRIPT_LINE_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes before the place where reading stopped that are looked at again, to know a file that was
+/// written anew. A line of any agent differs in that many bytes: they hold a time or an id.
+pub const MARK_BYTES: usize = 64;
+
+/// Directories watched. Half of what older kernels grant one user for all programs together; the
+/// rest is listed now and then.
+pub const WATCHES_MAX: usize = 4_096;
+
+/// Directories known in all trees together, watched or not. Ten years of daily use make a few
+/// thousand.
+pub const WATCHED_DIRS_MAX: usize = 32_768;
+
+/// Files known in all trees together, about 200 bytes each. Ten sessions a day for ten years are
+/// 36,500.
+pub const WATCHED_FILES_MAX: usize = 131_072;
+
+/// Unreadable directories remembered, so that each is spoken of once.
+pub const TROUBLED_PATHS_MAX: usize = 256;
+
+/// Between two listings of directories that cannot be watched: an operator waits that long
+/// without wondering, and listing a thousand directories takes a few milliseconds.
+pub const RESCAN_EVERY: Duration = Duration::from_secs(2);
+
+/// Processes whose end is waited for: each takes a file descriptor, of which a program may have
+/// 1,024. Far more than agents fit on one machine.
+pub const PROCESSES_MAX: usize = 512;
+
+/// Between two looks at a process whose end the kernel does not tell.
+pub const PROCESS_POLL_EVERY: Duration = Duration::from_secs(2);
+
+/// Bytes of one file read before the others have their turn.
+pub const FILE_TURN_BYTES: u64 = 1 << 20;
+
+/// Half lines kept in memory, of all files together. Beyond it a half line is read again from
+/// its beginning.
+pub const HALF_LINES_BYTES_MAX: usize = 16 << 20;
+
+/// Batches of lines read and not yet taken. One has about a window of bytes, at worst a turn and
+/// a line, so that all of them have 20 MiB at worst.
+pub const FILE_BATCHES_MAX: usize = 4;
+
+/// Age after which a session file is history: not read at the start, only when it changes. What
+/// ended within a day is on the board.
+pub const HISTORY_AGE_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Longest registry file. Real ones have less than a thousand bytes.
+pub const REGISTRY_BYTES_MAX: u64 = 64 << 10;
+
+/// Ended processes remembered until the registry files they left are removed: the end of each is
+/// told once.
+pub const ENDED_PROCESSES_MAX: usize = 512;

@@ -1,0 +1,231 @@
+//! Session files and registries of all clients, as one stream of what is new in them.
+//!
+//! A thread of its own ([`reading`]) waits for the disk, so that a slow one holds up nobody else;
+//! when nobody takes what it reads, it stops reading, and nothing is lost. Registered processes
+//! are observed here, because a registry file says nothing when its process is killed.
+//! Invariant: lines of one file come in order; a position kept with each line makes it come once.
+
+mod reading;
+mod registry;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_session::moment::Timestamp;
+use tokio::sync::mpsc;
+
+use self::reading::Reading;
+use self::registry::Registered;
+use super::places::Place;
+use super::processes::{Process, Processes};
+use super::tail::{Position, Restart};
+use super::watch;
+use crate::Error;
+use crate::limits::{ENDED_PROCESSES_MAX, FILE_BATCHES_MAX};
+
+/// What the files of this machine's agents tell.
+#[derive(Debug)]
+pub enum News {
+    Signal(FileSignal),
+    /// All that was there at the start has been told.
+    CaughtUp,
+    /// Something for the log.
+    Notice(FileNotice),
+    /// Reading has stopped for good, and why.
+    Stopped(Error),
+}
+
+/// A signal found on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSignal {
+    pub harness: Harness,
+    pub channel: Channel,
+    /// When it was read.
+    pub at: Timestamp,
+    pub path: Arc<Path>,
+    pub payload: Vec<u8>,
+    /// Where to go on after it, to be kept with what was made of it. Lines of session files have
+    /// one.
+    pub position: Option<Position>,
+}
+
+impl FileSignal {
+    /// The file's name, as text for [`Self::signal`].
+    pub fn file(&self) -> Option<Cow<'_, str>> {
+        (self.channel == Channel::Transcript).then(|| self.path.to_string_lossy())
+    }
+
+    /// As a handler takes it.
+    pub fn signal<'a>(&'a self, file: Option<&'a str>) -> Signal<'a> {
+        Signal {
+            at: self.at,
+            seq: 0,
+            channel: self.channel,
+            direction: Direction::FromAgent,
+            file,
+            payload: &self.payload,
+        }
+    }
+}
+
+/// Something that the log should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileNotice {
+    Watch(watch::Notice),
+    LineTooLong {
+        path: Arc<Path>,
+        offset: u64,
+        bytes: u64,
+    },
+    Restarted {
+        path: Arc<Path>,
+        why: Restart,
+    },
+    Unreadable {
+        path: Arc<Path>,
+        kind: ErrorKind,
+    },
+    /// A registry file that is none. Said once for each.
+    Illegible {
+        path: Arc<Path>,
+    },
+    /// The end of a registered process will not be seen.
+    NotObserved {
+        process: Process,
+    },
+}
+
+/// What the thread says.
+#[derive(Debug)]
+enum Heard {
+    News(News),
+    /// A registry file has other contents.
+    Registered(FileSignal, Registered),
+    /// A registry file is gone, or its process is: the session has ended if that is so.
+    Unregistered(Arc<Path>, Registered),
+}
+
+/// The source. Dropping it ends its threads.
+#[derive(Debug)]
+pub struct Files {
+    heard: mpsc::Receiver<Vec<Heard>>,
+    ready: VecDeque<Heard>,
+    processes: Processes,
+    registered: BTreeMap<Process, Holder>,
+    /// Processes whose end was told, newest last: the file of one that was killed is removed later.
+    ended: VecDeque<Process>,
+    now: fn() -> Timestamp,
+    _stop: UnixStream,
+}
+
+/// The session that a process holds.
+#[derive(Debug)]
+struct Holder {
+    path: Arc<Path>,
+    registered: Registered,
+}
+
+impl Files {
+    /// Reads on at `positions`, and elsewhere the end of what changed within the last day. The
+    /// clock stamps what is read.
+    pub fn start(
+        places: &[Place],
+        positions: BTreeMap<PathBuf, Position>,
+        now: fn() -> Timestamp,
+    ) -> Result<Self, Error> {
+        let failed = |source| Error::Watch { doing: "start", source };
+        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        stopped.set_nonblocking(true).map_err(failed)?;
+        let (tell, heard) = mpsc::channel(FILE_BATCHES_MAX);
+        let reading = Reading::new(places, positions, now, tell);
+        thread::Builder::new()
+            .name("qd-files".to_owned())
+            .spawn(move || reading.run(&stopped))
+            .map_err(failed)?;
+        Ok(Self {
+            heard,
+            ready: VecDeque::new(),
+            processes: Processes::new()?,
+            registered: BTreeMap::new(),
+            ended: VecDeque::new(),
+            now,
+            _stop: stop,
+        })
+    }
+
+    /// The next thing; none after [`News::Stopped`]. May be dropped and asked again.
+    pub async fn next(&mut self) -> Option<News> {
+        loop {
+            while let Some(heard) = self.ready.pop_front() {
+                if let Some(news) = self.take(heard) {
+                    return Some(news);
+                }
+            }
+            if self.processes.is_empty() {
+                self.ready.extend(self.heard.recv().await?);
+                continue;
+            }
+            tokio::select! {
+                heard = self.heard.recv() => self.ready.extend(heard?),
+                ended = self.processes.next_end() => {
+                    let holder = ended.and_then(|process| self.registered.remove(&process));
+                    if let Some(Holder { path, registered }) = holder {
+                        return Some(self.exited(path, &registered));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, heard: Heard) -> Option<News> {
+        match heard {
+            Heard::News(news) => Some(news),
+            Heard::Registered(signal, registered) => {
+                // One that is not found here may live where we cannot look.
+                if let Some(process) = registered.process.filter(|process| process.is_alive()) {
+                    if self.processes.observe(process).is_err() {
+                        let notice = FileNotice::NotObserved { process };
+                        self.ready.push_front(Heard::News(News::Notice(notice)));
+                    }
+                    let holder = Holder { path: signal.path.clone(), registered };
+                    self.registered.insert(process, holder);
+                }
+                Some(News::Signal(signal))
+            }
+            Heard::Unregistered(path, registered) => {
+                let process = registered.process?;
+                if process.is_alive() {
+                    // The client tidies up before it leaves.
+                    let observed = self.processes.observe(process).is_ok();
+                    self.registered.insert(process, Holder { path, registered });
+                    return (!observed)
+                        .then_some(News::Notice(FileNotice::NotObserved { process }));
+                }
+                self.processes.forget(process);
+                self.registered.remove(&process);
+                (!self.ended.contains(&process)).then(|| self.exited(path, &registered))
+            }
+        }
+    }
+
+    fn exited(&mut self, path: Arc<Path>, registered: &Registered) -> News {
+        if self.ended.len() >= ENDED_PROCESSES_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.extend(registered.process);
+        News::Signal(FileSignal {
+            harness: registered.harness,
+            channel: Channel::Process,
+            at: (self.now)(),
+            path,
+            payload: registered.exited(),
+            position: None,
+        })
+    }
+}

@@ -1,0 +1,360 @@
+//! The thread that waits for the disk: which file next, how much of it, and to whom.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use qd_harness::{Channel, Harness};
+use qd_session::limits::MISSING_PROCESS_GRACE_MS;
+use qd_session::moment::Timestamp;
+use tokio::sync::mpsc::Sender;
+
+use super::registry::{self, Contents, Registered};
+use super::{FileNotice, FileSignal, Heard, News};
+use crate::Error;
+use crate::limits::{
+    FILE_TURN_BYTES, HALF_LINES_BYTES_MAX, HISTORY_AGE_MS, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES,
+};
+use crate::sources::places::Place;
+use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader};
+use crate::sources::watch::{Change, ChangeKind, Root, Watch};
+
+pub struct Reading {
+    watch: Watch,
+    places: Vec<Place>,
+    positions: BTreeMap<PathBuf, Position>,
+    tails: BTreeMap<Arc<Path>, TailReader>,
+    half_lines_bytes: usize,
+    registries: BTreeMap<Arc<Path>, Entry>,
+    /// Files with something to read, each once, in turn.
+    queue: VecDeque<Arc<Path>>,
+    queued: BTreeSet<Arc<Path>>,
+    window: Vec<u8>,
+    outbox: Outbox,
+    now: fn() -> Timestamp,
+}
+
+/// A registry file that was read.
+struct Entry {
+    bytes: Vec<u8>,
+    registered: Option<Registered>,
+    /// When a process that cannot be found is believed to be gone.
+    missing_at: Option<Timestamp>,
+    illegible: bool,
+}
+
+/// What has been read and not been sent.
+struct Outbox {
+    batch: Vec<Heard>,
+    bytes: usize,
+    tell: Sender<Vec<Heard>>,
+}
+
+/// Nobody listens any more.
+#[derive(Debug)]
+struct Unheard;
+
+impl Reading {
+    pub fn new(
+        places: &[Place],
+        positions: BTreeMap<PathBuf, Position>,
+        now: fn() -> Timestamp,
+        tell: Sender<Vec<Heard>>,
+    ) -> Self {
+        let read = places.iter().filter(|place| place.channel().is_some());
+        let places: Vec<Place> = read.cloned().collect();
+        let root = |place: &Place| Root {
+            path: place.path.clone(),
+            enters: place.enters(),
+            wants: place.wants(),
+        };
+        Self {
+            watch: Watch::new(places.iter().map(root).collect()),
+            places,
+            positions,
+            tails: BTreeMap::new(),
+            half_lines_bytes: 0,
+            registries: BTreeMap::new(),
+            queue: VecDeque::new(),
+            queued: BTreeSet::new(),
+            window: vec![0; WINDOW_BYTES],
+            outbox: Outbox { batch: Vec::new(), bytes: 0, tell },
+            now,
+        }
+    }
+
+    /// Until nobody listens, or the watch fails for good.
+    pub fn run(mut self, stop: &UnixStream) {
+        if let Err(Failed::Watch(error)) = self.read_all(stop) {
+            self.outbox.put(0, Heard::News(News::Stopped(error)));
+            // Nobody may be left to hear it.
+            let (Ok(()) | Err(Unheard)) = self.outbox.send();
+        }
+    }
+
+    fn read_all(&mut self, stop: &UnixStream) -> Result<(), Failed> {
+        self.begin()?;
+        while !self.queue.is_empty() {
+            self.turn()?;
+        }
+        self.outbox.put(0, Heard::News(News::CaughtUp));
+        self.outbox.send()?;
+        loop {
+            let timeout = match self.queue.is_empty() {
+                true => self.next_missing(),
+                false => Some(Duration::ZERO),
+            };
+            self.watch.wait(Some(stop.as_fd()), timeout)?;
+            let mut stop = stop;
+            match stop.read(&mut [0]) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Ok(_) | Err(_) => return Ok(()),
+            }
+            self.take_changes();
+            self.believe_missing();
+            self.turn()?;
+            self.outbox.send()?;
+        }
+    }
+
+    /// What is there at the start: registries, then the newest session files first.
+    fn begin(&mut self) -> Result<(), Failed> {
+        let mut recent = Vec::new();
+        self.take_notices();
+        for Change { path, .. } in self.watch.take_changes() {
+            match self.place(&path) {
+                Some((_, Channel::Registry)) => self.read_registry(&path),
+                Some(_) => {
+                    let Ok(metadata) = fs::metadata(&path) else { continue };
+                    let seen = Seen::of(&metadata);
+                    let kept = self.positions.remove(&*path);
+                    let tail = kept.map_or_else(|| Tail::from_last(seen), Tail::resume);
+                    self.tails.insert(path.clone(), TailReader::new(path.clone(), tail));
+                    let news =
+                        kept.is_some_and(|kept| kept.seen != seen || kept.offset < seen.size);
+                    if news || (kept.is_none() && !self.is_history(seen)) {
+                        recent.push((seen.modified_ns, path));
+                    }
+                }
+                None => {}
+            }
+        }
+        self.believe_missing();
+        self.outbox.send()?;
+        recent.sort_by(|one, other| other.cmp(one));
+        for (_, path) in recent {
+            self.enqueue(path);
+        }
+        Ok(())
+    }
+
+    fn take_changes(&mut self) {
+        self.take_notices();
+        for Change { path, kind } in self.watch.take_changes() {
+            match (self.place(&path), kind) {
+                (Some((_, Channel::Registry)), ChangeKind::Gone) => {
+                    let entry = self.registries.remove(&path);
+                    if let Some(registered) = entry.and_then(|entry| entry.registered) {
+                        self.outbox.put(0, Heard::Unregistered(path, registered));
+                    }
+                }
+                (Some((_, Channel::Registry)), _) => self.read_registry(&path),
+                (Some(_), ChangeKind::Gone) => {
+                    if let Some(reader) = self.tails.remove(&path) {
+                        self.half_lines_bytes -= reader.tail().partial_len();
+                    }
+                }
+                (Some(_), _) if self.tails.contains_key(&path) => self.enqueue(path),
+                (Some(_), _) => self.meet(path),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// A session file that was not there before: all of it is news, unless it was brought here
+    /// from somewhere else.
+    fn meet(&mut self, path: Arc<Path>) {
+        let seen = fs::metadata(&path).map(|metadata| Seen::of(&metadata));
+        // Its folder may not have been there at the start.
+        let kept = self.positions.remove(&*path);
+        let (tail, reads) = match seen {
+            Ok(_) if let Some(kept) = kept => (Tail::resume(kept), true),
+            Ok(seen) if self.is_history(seen) => (Tail::from_last(seen), false),
+            Ok(_) | Err(_) => (Tail::from_start(), true),
+        };
+        self.tails.insert(path.clone(), TailReader::new(path.clone(), tail));
+        if reads {
+            self.enqueue(path);
+        }
+    }
+
+    fn take_notices(&mut self) {
+        for notice in self.watch.take_notices() {
+            self.outbox.put(0, Heard::News(News::Notice(FileNotice::Watch(notice))));
+        }
+    }
+
+    fn enqueue(&mut self, path: Arc<Path>) {
+        if self.queued.insert(path.clone()) {
+            self.queue.push_back(path);
+        }
+    }
+
+    /// Reads each file that waits now once, some of it: a big one does not hold up the others.
+    fn turn(&mut self) -> Result<(), Unheard> {
+        for _ in 0..self.queue.len() {
+            let Some(path) = self.queue.pop_front() else { break };
+            self.queued.remove(&path);
+            if self.read_lines(&path) == Progress::More {
+                self.enqueue(path);
+            }
+            if self.outbox.bytes >= WINDOW_BYTES {
+                self.outbox.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_lines(&mut self, path: &Arc<Path>) -> Progress {
+        let Some((harness, channel)) = self.place(path) else { return Progress::Waiting };
+        let Some(reader) = self.tails.get_mut(path) else { return Progress::Waiting };
+        let at = (self.now)();
+        let outbox = &mut self.outbox;
+        let notice = |notice| Heard::News(News::Notice(notice));
+        self.half_lines_bytes -= reader.tail().partial_len();
+        let progress = reader.read_on(&mut self.window, FILE_TURN_BYTES, &mut |piece| {
+            let path = path.clone();
+            match piece {
+                Piece::Line { bytes, .. } if bytes.trim_ascii().is_empty() => {}
+                Piece::Line { bytes, position } => {
+                    let (payload, position) = (bytes.to_vec(), Some(position));
+                    let signal = FileSignal { harness, channel, at, path, payload, position };
+                    outbox.put(bytes.len(), Heard::News(News::Signal(signal)));
+                }
+                Piece::TooLong { offset, bytes } => {
+                    outbox.put(0, notice(FileNotice::LineTooLong { path, offset, bytes }));
+                }
+                Piece::Restarted(why) => {
+                    outbox.put(0, notice(FileNotice::Restarted { path, why }));
+                }
+                Piece::Unreadable(kind) => {
+                    outbox.put(0, notice(FileNotice::Unreadable { path, kind }));
+                }
+            }
+        });
+        if self.half_lines_bytes + reader.tail().partial_len() > HALF_LINES_BYTES_MAX {
+            reader.let_go();
+        }
+        self.half_lines_bytes += reader.tail().partial_len();
+        progress
+    }
+
+    fn read_registry(&mut self, path: &Arc<Path>) {
+        let Some((harness, channel)) = self.place(path) else { return };
+        let at = (self.now)();
+        let fresh =
+            || Entry { bytes: Vec::new(), registered: None, missing_at: None, illegible: false };
+        let notice = match registry::read(harness, path) {
+            Ok(Contents::Whole { bytes, seen, registered }) => {
+                let entry = self.registries.entry(path.clone()).or_insert_with(fresh);
+                entry.illegible = false;
+                let lost = registered.process.filter(|process| !process.is_alive());
+                entry.missing_at =
+                    lost.map(|_| modified(seen).plus_ms(MISSING_PROCESS_GRACE_MS).max(at));
+                if entry.bytes == bytes {
+                    return;
+                }
+                entry.bytes.clone_from(&bytes);
+                entry.registered = Some(registered.clone());
+                let (path, payload) = (path.clone(), bytes);
+                let signal = FileSignal { harness, channel, at, path, payload, position: None };
+                self.outbox.put(signal.payload.len(), Heard::Registered(signal, registered));
+                return;
+            }
+            // Its end makes another change.
+            Ok(Contents::Half) => return,
+            Ok(Contents::Illegible) => FileNotice::Illegible { path: path.clone() },
+            // Gone again; that is a change of its own.
+            Err(error) if error.kind() == ErrorKind::NotFound => return,
+            Err(error) => FileNotice::Unreadable { path: path.clone(), kind: error.kind() },
+        };
+        let entry = self.registries.entry(path.clone()).or_insert_with(fresh);
+        if !std::mem::replace(&mut entry.illegible, true) {
+            self.outbox.put(0, Heard::News(News::Notice(notice)));
+        }
+    }
+
+    fn next_missing(&self) -> Option<Duration> {
+        let due = self.registries.values().filter_map(|entry| entry.missing_at).min()?;
+        Some(Duration::from_millis(due.ms_since((self.now)()).max(1)))
+    }
+
+    /// A file was left behind by a process that was killed before we came.
+    fn believe_missing(&mut self) {
+        let now = (self.now)();
+        for (path, entry) in &mut self.registries {
+            if entry.missing_at.is_some_and(|due| due <= now) {
+                entry.missing_at = None;
+                if let Some(registered) = entry.registered.clone() {
+                    self.outbox.put(0, Heard::Unregistered(path.clone(), registered));
+                }
+            }
+        }
+    }
+
+    fn place(&self, path: &Path) -> Option<(Harness, Channel)> {
+        let place = self.places.iter().find(|place| path.starts_with(&place.path))?;
+        Some((place.harness, place.channel()?))
+    }
+
+    fn is_history(&self, seen: Seen) -> bool {
+        (self.now)().ms_since(modified(seen)) > HISTORY_AGE_MS
+    }
+}
+
+fn modified(seen: Seen) -> Timestamp {
+    Timestamp(u64::try_from(seen.modified_ns / 1_000_000).unwrap_or(0))
+}
+
+impl Outbox {
+    fn put(&mut self, bytes: usize, heard: Heard) {
+        // A short line costs more than its bytes.
+        self.bytes += bytes + size_of::<Heard>();
+        self.batch.push(heard);
+    }
+
+    /// Waits until there is room.
+    fn send(&mut self) -> Result<(), Unheard> {
+        self.bytes = 0;
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        self.tell.blocking_send(std::mem::take(&mut self.batch)).map_err(|_| Unheard)
+    }
+}
+
+/// Why the thread ends.
+enum Failed {
+    Unheard,
+    Watch(Error),
+}
+
+impl From<Unheard> for Failed {
+    fn from(_: Unheard) -> Self {
+        Self::Unheard
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Watch(error)
+    }
+}
+
+// A batch holds at most what one turn of a file reads and one line that was nearly whole before.
+const _: () = assert!(FILE_TURN_BYTES as usize <= TRANSCRIPT_LINE_BYTES_MAX);

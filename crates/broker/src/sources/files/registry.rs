@@ -1,0 +1,90 @@
+//! A registry file: which process holds which session.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use qd_harness::Harness;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::limits::REGISTRY_BYTES_MAX;
+use crate::sources::processes::Process;
+use crate::sources::tail::{Seen, open};
+
+/// What is needed of it to know when the session ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    pub harness: Harness,
+    pub session: String,
+    pub process: Option<Process>,
+    /// As the client spelled it.
+    start: Option<Value>,
+}
+
+impl Registered {
+    /// What a process watcher says of it.
+    pub fn exited(&self) -> Vec<u8> {
+        let mut signal = json!({ "sessionId": self.session, "exited": true });
+        if let Some(process) = self.process {
+            signal["pid"] = process.pid.into();
+        }
+        if let Some(start) = &self.start {
+            signal["procStart"] = start.clone();
+        }
+        signal.to_string().into_bytes()
+    }
+}
+
+/// What a registry file has in it.
+#[derive(Debug)]
+pub enum Contents {
+    Whole {
+        bytes: Vec<u8>,
+        seen: Seen,
+        registered: Registered,
+    },
+    /// It is being written.
+    Half,
+    Illegible,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    session_id: String,
+    pid: Option<u32>,
+    proc_start: Option<Value>,
+}
+
+pub fn read(harness: Harness, path: &Path) -> io::Result<Contents> {
+    let (file, seen) = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(REGISTRY_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > REGISTRY_BYTES_MAX {
+        return Ok(Contents::Illegible);
+    }
+    Ok(match serde_json::from_slice::<Wire>(&bytes) {
+        Ok(wire) => {
+            let process = process(&wire);
+            let registered =
+                Registered { harness, session: wire.session_id, process, start: wire.proc_start };
+            Contents::Whole { bytes, seen, registered }
+        }
+        Err(error) if error.is_eof() => Contents::Half,
+        Err(_) => Contents::Illegible,
+    })
+}
+
+/// Without a start time we can read, it is whoever has the pid now.
+fn process(wire: &Wire) -> Option<Process> {
+    let pid = wire.pid?;
+    let start = match &wire.proc_start {
+        Some(Value::String(start)) => start.parse().ok(),
+        Some(Value::Number(start)) => start.as_u64(),
+        _ => None,
+    };
+    match start {
+        Some(start) => Some(Process { pid, start }),
+        None => Process::with_pid(pid),
+    }
+}

@@ -1,0 +1,11 @@
+//! What agents leave on this machine without being asked: session files, registries, processes.
+//!
+//! Knows paths, bytes and process ids; what a line means is the harness's business, and who
+//! listens is the runtime's.
+
+pub mod files;
+mod inotify;
+pub mod places;
+pub mod processes;
+pub mod tail;
+pub mod watch;
