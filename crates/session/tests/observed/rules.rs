@@ -233,7 +233,7 @@ fn what_can_grow_is_bounded() {
     }
     assert_eq!(monitor.open_requests().count(), REQUESTS_MAX);
     assert_eq!(monitor.subagents().len(), SUBAGENTS_MAX);
-    assert!(monitor.main_agent().tools.len() <= TOOL_SPANS_MAX);
+    assert_eq!(monitor.main_agent().tools.len(), TOOL_SPANS_MAX);
 }
 
 #[test]
@@ -247,6 +247,10 @@ fn what_is_forgotten_first_is_what_matters_least() {
     }
     let now = Timestamp(10_000);
     assert_eq!(resolve(now, &monitor).state, SubState::ACTING, "an open call outlives ended ones");
+    let ended =
+        |nth: usize| monitor.main_agent().tool_ended(&CallId::from(format!("c{nth}").as_str()));
+    assert!(ended(2 * TOOL_SPANS_MAX - 1), "the newest end is kept");
+    assert!(!ended(0), "the oldest is forgotten");
 }
 
 /// What begins and ends in one moment is over; what begins in the moment of an end is over too.
@@ -282,4 +286,27 @@ fn a_subagent_that_ended_is_ended_until_it_works_again() {
     monitor.apply(&event("sub:tool_started", Timestamp(3)));
     assert!(!sub(&monitor));
     assert_eq!(monitor.working_subagents().len(), 1);
+}
+
+#[test]
+fn a_tool_begun_in_the_last_moment_of_a_session_is_over_with_it() {
+    let monitor = told(&[
+        event("tool_started", Timestamp(5)),
+        event("session_ended", Timestamp(5)),
+        event("llm_started", Timestamp(9)),
+    ]);
+    assert_eq!(resolve(Timestamp(9), &monitor).state, SubState::THINKING);
+}
+
+/// An earlier message does not answer a tool that failed after it; one of the same moment does.
+#[test]
+fn a_failed_tool_is_answered_only_by_what_is_said_after_it() {
+    let (monitor, now) = heard("turn_started turn_completed tool_started tool_failed +10s");
+    assert_eq!(resolve(now, &monitor).state, SubState::ERROR);
+    let answered = told(&[
+        event("turn_started", Timestamp(1)),
+        event("tool_failed", Timestamp(5)),
+        event("turn_completed", Timestamp(5)),
+    ]);
+    assert_eq!(answered.main_agent().stuck_on_failed_tool(), None);
 }
