@@ -492,6 +492,12 @@ fn d14_states_follow_the_reports_of_an_agent_with_its_own_tools() {
     let turn = bench.prompt().turn();
     bench.send(Event::ToolReported { turn: turn.clone(), call: call("a", true) });
     bench.is(Kind::ExecutingTools).machine.state();
+    let shown = bench.changes();
+    assert!(
+        matches!(&shown[0], Change::ToolLifecycle(run)
+            if run.status == RunStatus::Running && run.attempt == 1),
+        "their runs are shown like ours: {shown:?}"
+    );
     bench.send(Event::ApprovalAsked { turn: turn.clone(), call: call("b", true) });
     bench.is(Kind::AwaitingApproval).machine.state();
     let decision = Event::ApprovalDecided { call: "b".into(), approved: true, message: None };
@@ -550,4 +556,19 @@ fn an_agent_that_does_not_answer_an_interrupt_is_stopped() {
     assert_eq!((timer.clone(), after_ms), (Timer::Interrupt { turn }, STOP_GRACE_MS));
     bench.send(Event::TimerFired { timer }).is(Kind::Stopping);
     assert_eq!(bench.reason(), Reason::TimedOut);
+}
+
+#[test]
+fn a_state_is_counted_from_when_it_was_entered() {
+    let mut bench = Bench::new(vec![]);
+    let turn = bench.prompt().turn();
+    let entered = Timestamp(bench.ticks * 1_000);
+    assert_eq!(bench.machine.since(), entered);
+    bench.send(Event::StreamDelta { turn });
+    assert_eq!(bench.machine.since(), entered, "a delta changes no state");
+    assert_eq!(bench.machine.stale(), 0);
+    for _ in 0..2 {
+        bench.send(Event::StreamDelta { turn: TurnId::from("turn_old") });
+    }
+    assert_eq!(bench.machine.stale(), 2);
 }
