@@ -8,7 +8,7 @@ use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{
     Activity, AgentEvent, Ask, Fact, Latest, Life, Monitor, Place, Stage, Usage,
 };
-use qd_session::operator::{Group, SubState, resolve};
+use qd_session::operator::{Group, SubState, next_look, resolve};
 use serde_json::json;
 
 use super::grammar::{event, heard};
@@ -131,13 +131,6 @@ fn what_was_asked_in_the_last_moment_of_a_session_is_over_with_it() {
 
 #[test]
 fn a_second_process_may_end_without_ending_the_session() {
-    let process = |ms, key: &str, name: &str| {
-        let mut event = event(name, Timestamp(ms));
-        if let Fact::ProcessSeen { process } | Fact::ProcessGone { process } = &mut event.fact {
-            *process = ProcessKey::from(key);
-        }
-        event
-    };
     let mut events = vec![
         process(1, "terminal", "process_seen"),
         event("turn_started", Timestamp(2)),
@@ -309,4 +302,67 @@ fn a_failed_tool_is_answered_only_by_what_is_said_after_it() {
         event("turn_completed", Timestamp(5)),
     ]);
     assert_eq!(answered.main_agent().stuck_on_failed_tool(), None);
+}
+
+/// A process of that name, seen or gone.
+fn process(ms: u64, key: &str, name: &str) -> AgentEvent {
+    let mut event = event(name, Timestamp(ms));
+    if let Fact::ProcessSeen { process } | Fact::ProcessGone { process } = &mut event.fact {
+        *process = ProcessKey::from(key);
+    }
+    event
+}
+
+#[test]
+fn an_end_while_another_process_lives_settles_nothing_even_after_that_one_ended() {
+    let events = [
+        process(1, "terminal", "process_seen"),
+        event("turn_started", Timestamp(2)),
+        event("approval_requested", Timestamp(3)),
+        process(4, "second", "process_seen"),
+        process(5, "second", "process_gone"),
+        process(15, "third", "process_seen"),
+        process(20, "terminal", "process_gone"),
+    ];
+    let monitor = told(&events);
+    assert_eq!((monitor.life(), monitor.open_requests().count()), (Life::Alive, 1));
+    let mut backwards = events.to_vec();
+    backwards.reverse();
+    assert_eq!(told(&backwards), monitor, "processes are kept in an order of their own");
+}
+
+#[test]
+fn a_process_seen_in_the_moment_of_its_end_has_ended() {
+    let monitor = told(&[process(5, "p", "process_seen"), process(5, "p", "process_gone")]);
+    assert!(matches!(monitor.life(), Life::Ended { .. }), "{:?}", monitor.life());
+    assert_eq!(monitor.last_end().at, Timestamp(5));
+}
+
+#[test]
+fn work_in_the_moment_of_a_vain_look_is_a_sign_of_life() {
+    let monitor =
+        told(&[event("turn_started", Timestamp(5)), event("process_missing", Timestamp(5))]);
+    assert_eq!(monitor.life(), Life::Unobserved);
+}
+
+/// Whoever waits for the next look is never told to look now, and not at all where nothing can
+/// change by itself.
+#[test]
+fn the_next_look_is_always_ahead() {
+    let look = |names: &str| {
+        let (monitor, now) = heard(names);
+        next_look(now, &monitor).map(|look| look.ms_since(now))
+    };
+    assert_eq!(look("turn_started"), Some(600_000));
+    assert_eq!(look("turn_started +10m"), None);
+    assert_eq!(look("turn_started process_missing"), Some(60_000));
+    assert_eq!(look("process_seen turn_started"), None);
+    assert_eq!(look("process_seen turn_started tool_started tool_failed"), Some(10_000));
+}
+
+#[test]
+fn what_is_unknown_is_unknown_since_the_last_signal() {
+    let (monitor, now) = heard("title_known");
+    let state = resolve(now.plus_ms(9), &monitor);
+    assert_eq!((state.state, state.since), (SubState::UNKNOWN, now));
 }
