@@ -572,3 +572,39 @@ fn a_state_is_counted_from_when_it_was_entered() {
     }
     assert_eq!(bench.machine.stale(), 2);
 }
+
+#[test]
+fn a_repeated_hook_is_a_run_of_its_own() {
+    let pass = |bench: &Bench| match bench.machine.state() {
+        State::PostToolsHook { hooks, .. } => hooks.clone(),
+        other => panic!("no hook runs: {other:?}"),
+    };
+    let retry = FailurePolicy::Retry { max_attempts: 2, delay_ms: 700 };
+    let mut bench = Bench::new(vec![hook("re", retry)]);
+    bench.prompt().calls(&[("a", true)]).finish("a", ok());
+    let first = pass(&bench);
+    bench.send(Event::HookStarted { run: first.run.clone() }).hook(Some("no")).fire_retry();
+    let second = pass(&bench);
+    assert_ne!(second.run, first.run);
+    assert_eq!((second.attempt, second.started_at), (2, None));
+    bench.send(Event::HookStarted { run: second.run.clone() }).hook(Some("no"));
+    bench.send(Event::RetryRequested { target: RetryTarget::Hook { run: second.run.clone() } });
+    let third = pass(&bench);
+    assert_ne!(third.run, second.run);
+    assert_eq!((third.attempt, third.started_at), (1, None), "a new series");
+}
+
+#[test]
+fn a_hook_for_named_tools_runs_for_them_alone() {
+    let named = |name: &str| HookConfig {
+        tool_filter: ToolFilter::ToolNames { names: vec![name.into()] },
+        ..hook("named", FailurePolicy::FailSession)
+    };
+    let mut bench = Bench::new(vec![named("edit_file")]);
+    bench.prompt().calls(&[("a", true), ("b", false)]).finish("a", ok()).finish("b", ok());
+    assert_eq!(bench.is(Kind::CallingLlm).reason(), Reason::HooksSkipped);
+    let mut bench = Bench::new(vec![named("write_file")]);
+    bench.prompt().calls(&[("a", true), ("b", false)]).finish("a", ok()).finish("b", ok());
+    let State::PostToolsHook { hooks, .. } = bench.machine.state() else { panic!("no hook") };
+    assert_eq!(hooks.tool_runs, [bench.run("a")]);
+}
