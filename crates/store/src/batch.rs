@@ -5,8 +5,8 @@ use qd_session::id::SessionId;
 use serde::Serialize;
 
 use crate::limits::{
-    BATCH_BYTES_MAX, BATCH_ITEMS_MAX, ENTRY_BYTES_MAX, ENTRY_DEPTH_MAX, KEY_BYTES_MAX,
-    META_VALUE_BYTES_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX,
+    BATCH_BYTES_MAX, BATCH_ITEMS_MAX, DELIVERY_BYTES_MAX, ENTRY_BYTES_MAX, ENTRY_DEPTH_MAX,
+    KEY_BYTES_MAX, META_VALUE_BYTES_MAX, SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX,
 };
 use crate::{Error, Result};
 
@@ -17,15 +17,17 @@ pub struct Batch {
     pub entries: Vec<Entry>,
     pub aliases: Vec<Alias>,
     pub meta: Vec<MetaChange>,
-    /// Delivered before: nothing of the batch is written again.
-    pub once: Option<Delivery>,
+    /// What the entries were made of. If one of these was delivered before, nothing of the batch
+    /// is written again.
+    pub deliveries: Vec<Delivery>,
 }
 
-/// One delivery of a sender that may deliver twice: its id and its own counter.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// What a sender that may deliver twice delivered. The id is remembered for long; the body, which
+/// nobody here looks into, for as long as a restart may need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    pub source: String,
-    pub n: u64,
+    pub id: String,
+    pub body: Vec<u8>,
 }
 
 /// A vendor's id that finds one of our sessions. The last one written wins.
@@ -55,7 +57,7 @@ pub(crate) struct Encoded {
     pub entries: Vec<(SessionId, String)>,
     pub aliases: Vec<Alias>,
     pub meta: Vec<MetaChange>,
-    pub once: Option<Delivery>,
+    pub deliveries: Vec<Delivery>,
     pub bytes: usize,
 }
 
@@ -64,6 +66,7 @@ impl Encoded {
         within("a batch's entries", batch.entries.len(), BATCH_ITEMS_MAX)?;
         within("a batch's aliases", batch.aliases.len(), BATCH_ITEMS_MAX)?;
         within("a batch's meta changes", batch.meta.len(), BATCH_ITEMS_MAX)?;
+        within("a batch's deliveries", batch.deliveries.len(), BATCH_ITEMS_MAX)?;
         let mut bytes = checked_keys(batch)?;
         let mut entries = Vec::with_capacity(batch.entries.len());
         for entry in &batch.entries {
@@ -80,7 +83,7 @@ impl Encoded {
             entries,
             aliases: batch.aliases.clone(),
             meta: batch.meta.clone(),
-            once: batch.once.clone(),
+            deliveries: batch.deliveries.clone(),
             bytes,
         })
     }
@@ -94,8 +97,9 @@ pub(crate) fn spelled_snapshot(snapshot: &Snapshot) -> Result<String> {
 /// The length of everything but the entries, each part within its limit.
 fn checked_keys(batch: &Batch) -> Result<usize> {
     let mut bytes = 0;
-    if let Some(Delivery { source, .. }) = &batch.once {
-        bytes += within("a source's id", source.len(), KEY_BYTES_MAX)?;
+    for Delivery { id, body } in &batch.deliveries {
+        bytes += within("a delivery's id", id.len(), KEY_BYTES_MAX)?;
+        bytes += within("a delivery", body.len(), DELIVERY_BYTES_MAX)?;
     }
     for Alias { harness, vendor_id, session } in &batch.aliases {
         bytes += within("a harness's name", harness.len(), KEY_BYTES_MAX)?;

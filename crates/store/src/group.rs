@@ -46,10 +46,11 @@ impl<'a> Group<'a> {
         if let Some(refusal) = self.refusal(batch)? {
             return Ok(Answer::Refused(refusal));
         }
-        if let Some(delivery) = &batch.once
-            && !self.is_first(delivery)?
-        {
+        if self.is_known(&batch.deliveries)? {
             return Ok(Answer::Written(Written::Repeated));
+        }
+        for delivery in &batch.deliveries {
+            self.keep_delivery(delivery)?;
         }
         let begin = self.memory.last + 1;
         for (session, body) in &batch.entries {
@@ -100,17 +101,24 @@ impl<'a> Group<'a> {
         Ok(None)
     }
 
-    fn is_first(&mut self, delivery: &Delivery) -> Result<bool> {
-        // SQLite's integers have a sign; the bits are what counts.
-        let n = delivery.n.cast_signed();
-        let added = self
-            .transaction
-            .prepare_cached(
-                "INSERT INTO delivered (source, n) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-            )?
-            .execute(params![delivery.source, n])?;
-        self.memory.deliveries += added as u64;
-        Ok(added == 1)
+    fn is_known(&self, deliveries: &[Delivery]) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM delivered WHERE id = ?1)";
+        let mut known = self.transaction.prepare_cached(sql)?;
+        for delivery in deliveries {
+            if known.query_row(params![delivery.id], |row| row.get(0))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn keep_delivery(&mut self, Delivery { id, body }: &Delivery) -> Result<()> {
+        // Twice in one batch is once.
+        let sql = "INSERT INTO delivered (id, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let added = self.transaction.prepare_cached(sql)?.execute(params![id, body])? as u64;
+        self.memory.deliveries += added;
+        self.memory.delivery_bodies += added;
+        Ok(())
     }
 
     fn write_alias(&mut self, alias: &Alias) -> Result<()> {

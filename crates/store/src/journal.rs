@@ -90,16 +90,10 @@ impl Journal {
         self.write(&entries.into())
     }
 
-    /// Appends what a sender delivers as its number `n`. A delivery that was taken before is
-    /// acknowledged and not written again; numbers may come in any order.
-    pub fn append_once(
-        &self,
-        source: impl Into<String>,
-        n: u64,
-        entries: Vec<Entry>,
-    ) -> Receipt<Written> {
-        let once = Some(Delivery { source: source.into(), n });
-        self.write(&Batch { entries, once, ..Batch::default() })
+    /// Appends what was made of a delivery. One that was taken before is acknowledged and not
+    /// written again.
+    pub fn append_once(&self, delivery: Delivery, entries: Vec<Entry>) -> Receipt<Written> {
+        self.write(&Batch { entries, deliveries: vec![delivery], ..Batch::default() })
     }
 
     /// Writes a batch. Blocks while the queue is full, up to [`crate::limits::QUEUE_WAIT_MAX`].
@@ -185,6 +179,11 @@ impl Journal {
 
     pub fn aliases(&self) -> Result<Vec<Alias>> {
         self.reader().aliases()
+    }
+
+    /// What was delivered lately, oldest first; the body is empty where it is kept no more.
+    pub fn deliveries(&self) -> Result<Vec<Delivery>> {
+        self.reader().deliveries()
     }
 
     pub fn meta(&self, key: &str) -> Result<Option<String>> {

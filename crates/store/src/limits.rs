@@ -75,9 +75,16 @@ pub const FORGET_STEP: usize = 64;
 /// as the fullest transaction brings, so the file stays bounded under any load.
 pub const UPKEEP_STEPS_PER_GROUP: usize = 4;
 
-/// Deliveries remembered as seen. Far more than a spool holds, so that whatever is delivered again
-/// after a crash is recognised; the oldest are forgotten first.
-pub const DELIVERIES_MAX: u64 = 131_072;
+/// Deliveries remembered as seen. Several times what a spool holds, so that whatever is delivered
+/// again after a crash is recognised; the oldest are forgotten first.
+pub const DELIVERIES_MAX: u64 = 16_384;
+
+/// Deliveries whose bodies are kept, the newest: what a restart goes through again. The longest
+/// wait that depends on them is some seconds, and no machine full of agents sends more in a minute.
+pub const DELIVERY_BODIES_MAX: u64 = 2_048;
+
+/// Longest body of a delivery: what a hook forwarder sends, and a header.
+pub const DELIVERY_BYTES_MAX: usize = (1 << 20) + (4 << 10);
 
 /// Damaged records kept in `set_aside`. More than that is not a damaged record but a damaged disk;
 /// the newest are kept.

@@ -14,6 +14,7 @@ pub(crate) struct Memory {
     pub aliases: u64,
     pub meta_rows: u64,
     pub deliveries: u64,
+    pub delivery_bodies: u64,
     pub set_aside: u64,
 }
 
@@ -27,8 +28,9 @@ impl Memory {
             last: one("SELECT last FROM sequence")?,
             aliases: one("SELECT count(*) FROM alias")?,
             meta_rows: one("SELECT count(*) FROM meta")?,
-            // Only the oldest are ever removed, so the ids have no gaps.
-            deliveries: one("SELECT coalesce(max(id) - min(id) + 1, 0) FROM delivered")?,
+            // Only the oldest are ever removed, so the numbers have no gaps.
+            deliveries: one("SELECT coalesce(max(n) - min(n) + 1, 0) FROM delivered")?,
+            delivery_bodies: one("SELECT count(*) FROM delivered WHERE body IS NOT NULL")?,
             set_aside: one("SELECT count(*) FROM set_aside")?,
         })
     }

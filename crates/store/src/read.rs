@@ -10,7 +10,7 @@ use qd_session::id::SessionId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::batch::Alias;
+use crate::batch::{Alias, Delivery};
 use crate::fold::{DamagedRecord, Folded, entry_in};
 use crate::limits::PAGE_ROWS_MAX;
 use crate::tally::Row;
@@ -159,6 +159,16 @@ impl Reader {
                 let session = SessionId::new(row.get::<_, String>(2)?);
                 Ok(Alias { harness: row.get(0)?, vendor_id: row.get(1)?, session })
             })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    pub fn deliveries(&self) -> Result<Vec<Delivery>> {
+        self.with(|connection| {
+            let sql = "SELECT id, coalesce(body, x'') FROM delivered ORDER BY n";
+            let mut deliveries = connection.prepare_cached(sql)?;
+            let rows = deliveries
+                .query_map([], |row| Ok(Delivery { id: row.get(0)?, body: row.get(1)? }))?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }

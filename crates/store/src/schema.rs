@@ -23,12 +23,11 @@ pub(crate) const STEPS: [&str; 2] = [
      CREATE TABLE set_aside (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, session TEXT NOT NULL,
          kind TEXT NOT NULL, body, reason TEXT NOT NULL);
      CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
-    // 2: vendor ids, and what a spool has delivered.
+    // 2: vendor ids, and what was delivered lately.
     "CREATE TABLE alias (harness TEXT NOT NULL, vendor_id TEXT NOT NULL, session INTEGER NOT NULL,
          PRIMARY KEY (harness, vendor_id)) WITHOUT ROWID;
      CREATE INDEX alias_of_session ON alias (session);
-     CREATE TABLE delivered (id INTEGER PRIMARY KEY, source TEXT NOT NULL, n INTEGER NOT NULL,
-         UNIQUE (source, n));",
+     CREATE TABLE delivered (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body BLOB);",
 ];
 
 /// The version that is written.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use crate::batch::spelled_snapshot;
 use crate::fold::Folded;
 use crate::group::Group;
-use crate::limits::{DELIVERIES_MAX, FORGET_STEP, UPKEEP_STEP};
+use crate::limits::{DELIVERIES_MAX, DELIVERY_BODIES_MAX, FORGET_STEP, UPKEEP_STEP};
 use crate::memory::Memory;
 use crate::tally::Row;
 use crate::{Error, Result, Settings};
@@ -37,6 +37,7 @@ pub(crate) enum Chore {
     DropOldest,
     ForgetSessions,
     ForgetDeliveries,
+    ForgetBodies,
 }
 
 impl Upkeep {
@@ -58,7 +59,11 @@ impl Upkeep {
             return Some(Chore::ForgetSessions);
         }
         let deliveries_max = DELIVERIES_MAX + UPKEEP_STEP as u64;
-        (memory.deliveries > deliveries_max).then_some(Chore::ForgetDeliveries)
+        if memory.deliveries > deliveries_max {
+            return Some(Chore::ForgetDeliveries);
+        }
+        let bodies_max = DELIVERY_BODIES_MAX + UPKEEP_STEP as u64;
+        (memory.delivery_bodies > bodies_max).then_some(Chore::ForgetBodies)
     }
 
     /// One small transaction.
@@ -88,6 +93,7 @@ impl Upkeep {
             Chore::DropOldest => self.drop_oldest(&mut group, settings)?,
             Chore::ForgetSessions => forget_sessions(&mut group, settings)?,
             Chore::ForgetDeliveries => forget_deliveries(&mut group)?,
+            Chore::ForgetBodies => forget_bodies(&mut group)?,
         }
         group.commit()
     }
@@ -202,9 +208,22 @@ fn forget_deliveries(group: &mut Group<'_>) -> Result<()> {
     let excess = memory.deliveries.saturating_sub(DELIVERIES_MAX).min(UPKEEP_STEP as u64);
     let removed = connection
         .prepare_cached(
-            "DELETE FROM delivered WHERE id IN (SELECT id FROM delivered ORDER BY id LIMIT ?1)",
+            "DELETE FROM delivered WHERE n IN (SELECT n FROM delivered ORDER BY n LIMIT ?1)",
         )?
         .execute(params![excess])?;
     memory.deliveries -= removed as u64;
+    Ok(())
+}
+
+/// The bodies kept are the newest, without gaps.
+fn forget_bodies(group: &mut Group<'_>) -> Result<()> {
+    let (connection, memory) = group.parts();
+    let removed = connection
+        .prepare_cached(
+            "UPDATE delivered SET body = NULL WHERE body IS NOT NULL
+             AND n <= (SELECT max(n) FROM delivered) - ?1",
+        )?
+        .execute(params![DELIVERY_BODIES_MAX])?;
+    memory.delivery_bodies -= removed as u64;
     Ok(())
 }

@@ -6,10 +6,10 @@ use qd_session::event::Event;
 use qd_session::id::CallId;
 use qd_session::machine::{self, Judged, ToolCall, Verdict};
 use qd_session::seed::Seed;
-use qd_store::limits::{ENTRY_BYTES_MAX, KEY_BYTES_MAX, QUEUE_BYTES_MAX};
+use qd_store::limits::{DELIVERY_BYTES_MAX, ENTRY_BYTES_MAX, KEY_BYTES_MAX, QUEUE_BYTES_MAX};
 use qd_store::{Alias, Batch, Delivery, Error, MetaChange, Written};
 
-use super::sample::{entries, entry, loaded, long_entry, session, spoken};
+use super::sample::{delivery, entries, entry, loaded, long_entry, session, spoken};
 use super::scratch::Scratch;
 
 #[test]
@@ -69,7 +69,7 @@ fn a_delivery_is_written_once_whatever_its_order() {
     let scratch = Scratch::new();
     let journal = scratch.open();
     let deliver = |journal: &qd_store::Journal, source: &str, n| {
-        journal.append_once(source, n, vec![entry(1, n % 100)]).wait().expect("taken")
+        journal.append_once(delivery(source, n), vec![entry(1, n % 100)]).wait().expect("taken")
     };
     // 6 came over the socket while 5 lay in the spool.
     assert_eq!(deliver(&journal, "spool-a", 6), Written::Fresh(1..2));
@@ -82,7 +82,8 @@ fn a_delivery_is_written_once_whatever_its_order() {
     assert_eq!(deliver(&journal, "spool-a", 5), Written::Repeated);
     assert_eq!(deliver(&journal, "spool-b", u64::MAX), Written::Repeated);
     // A signal that meant nothing is remembered as delivered all the same.
-    let nothing = |n| journal.append_once("spool-a", n, Vec::new()).wait().expect("taken");
+    let nothing =
+        |n| journal.append_once(delivery("spool-a", n), Vec::new()).wait().expect("taken");
     assert_eq!(nothing(7), Written::Fresh(5..5));
     assert_eq!(nothing(7), Written::Repeated);
     assert_eq!(journal.entries(0, 100).expect("readable").len(), 4);
@@ -92,14 +93,17 @@ fn a_delivery_is_written_once_whatever_its_order() {
 fn two_deliveries_of_one_number_in_one_group_are_one() {
     let scratch = Scratch::new();
     let journal = scratch.open();
-    let receipts: Vec<_> =
-        (0..100).map(|n| journal.append_once("spool", n / 2, vec![entry(1, n / 2)])).collect();
+    let receipts: Vec<_> = (0..100)
+        .map(|n| journal.append_once(delivery("spool", n / 2), vec![entry(1, n / 2)]))
+        .collect();
     let repeated = receipts
         .into_iter()
         .map(|receipt| receipt.wait().expect("taken"))
         .filter(|written| *written == Written::Repeated)
         .count();
     assert_eq!(repeated, 50);
+    let kept = journal.deliveries().expect("readable");
+    assert_eq!(kept, (0..50).map(|n| delivery("spool", n)).collect::<Vec<_>>());
     assert!(journal.entries(0, 100).expect("readable").iter().map(spoken).eq(0..50));
 }
 
@@ -109,15 +113,19 @@ fn a_batch_is_one_thing() {
     let journal = scratch.open();
     let alias = |session| Alias { harness: "codex".into(), vendor_id: "v-1".into(), session };
     let offset = |value: &str| MetaChange::Set { key: "offset/a".into(), value: value.into() };
-    let once = |n| Some(Delivery { source: "scan".into(), n });
     let batch = Batch {
         entries: entries(1, 0..2),
         aliases: vec![alias(session(1))],
         meta: vec![offset("10")],
-        once: once(1),
+        deliveries: vec![delivery("scan", 1), delivery("scan", 2)],
     };
     assert_eq!(journal.write(&batch).wait().expect("written"), Written::Fresh(1..3));
-    let again = Batch { meta: vec![offset("99")], aliases: vec![alias(session(9))], ..batch };
+    let again = Batch {
+        meta: vec![offset("99")],
+        aliases: vec![alias(session(9))],
+        deliveries: vec![delivery("scan", 3), delivery("scan", 2)],
+        ..batch
+    };
     assert_eq!(journal.write(&again).wait().expect("taken"), Written::Repeated);
     assert_eq!(journal.meta("offset/a").expect("readable").as_deref(), Some("10"));
     assert_eq!(journal.alias("codex", "v-1").expect("readable"), Some(session(1)));
@@ -183,11 +191,12 @@ fn what_could_not_be_read_back_is_refused() {
     parsed.event = Event::Driven { seed: Seed(1), event };
     assert!(matches!(journal.append(vec![parsed]).wait(), Err(Error::TooDeep { .. })));
 
-    let source = "s".repeat(KEY_BYTES_MAX + 1);
-    assert!(matches!(
-        journal.append_once(source, 1, Vec::new()).wait(),
-        Err(Error::TooLong { .. })
-    ));
+    let named = |id: String| Delivery { id, body: Vec::new() };
+    let long = Delivery { body: vec![0; DELIVERY_BYTES_MAX + 1], ..named("s".to_owned()) };
+    for refused in [named("s".repeat(KEY_BYTES_MAX + 1)), long] {
+        let refused = journal.append_once(refused, Vec::new()).wait();
+        assert!(matches!(refused, Err(Error::TooLong { .. })));
+    }
     assert_eq!(journal.last_seq(), 0);
     assert!(loaded(&journal).is_empty());
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use qd_store::{Journal, Settings, Written};
 
-use super::sample::{entries, entry, session, spoken};
+use super::sample::{delivery, entries, entry, session, spoken};
 use super::scratch::Scratch;
 
 /// Each child appends from this many threads, with receipts in flight…
@@ -103,7 +103,7 @@ fn child_that_appends_until_it_is_killed() {
         })
         .collect();
     for n in 0.. {
-        let written = journal.append_once("spool", n, vec![entry(SPOOL, n)]).wait();
+        let written = journal.append_once(delivery("spool", n), vec![entry(SPOOL, n)]).wait();
         match written.expect("written") {
             Written::Fresh(_) | Written::Repeated => acknowledge(SPOOL, n + 1),
         }

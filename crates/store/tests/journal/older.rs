@@ -4,7 +4,7 @@ use qd_session::event::Snapshot;
 use qd_store::{Alias, Error, Journal, Settings, Written};
 use rusqlite::{Connection, params};
 
-use super::sample::{Live, entries, loaded, session};
+use super::sample::{Live, delivery, entries, loaded, session};
 use super::scratch::Scratch;
 
 /// As the first version spelled it; never to be changed.
@@ -63,7 +63,8 @@ fn a_journal_of_version_1_is_migrated_and_folds_as_before() {
     // What the new version can do, it can do here.
     let alias = Alias { harness: "codex".into(), vendor_id: "v".into(), session: session(1) };
     journal.set_alias(alias).wait().expect("written");
-    let written = journal.append_once("spool", 1, entries(1, 5..6)).wait().expect("written");
+    let written =
+        journal.append_once(delivery("spool", 1), entries(1, 5..6)).wait().expect("written");
     assert_eq!(written, Written::Fresh(10..11));
     drop(journal);
     let (journal, opened) = scratch.opened(Settings::default());

@@ -9,7 +9,7 @@ use qd_session::monitor::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, St
 use qd_session::seed::Seed;
 use qd_store::{Settings, Written};
 
-use super::sample::{Live, loaded, session};
+use super::sample::{Live, delivery, loaded, session};
 use super::scratch::Scratch;
 
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ proptest! {
                     journal.append(entries).wait().expect("written");
                 }
                 Step::Deliver(n, entries) => {
-                    let written = journal.append_once("spool", n, entries.clone()).wait();
+                    let written = journal.append_once(delivery("spool", n), entries.clone()).wait();
                     let is_first = delivered.insert(n);
                     prop_assert_eq!(written.expect("taken") == Written::Repeated, !is_first);
                     if is_first {

@@ -1,8 +1,9 @@
 //! Retention: bounded, and never at the price of what a session is.
 
-use qd_store::{Alias, Journal, Settings};
+use qd_store::limits::{DELIVERIES_MAX, DELIVERY_BODIES_MAX};
+use qd_store::{Alias, Batch, Journal, Settings};
 
-use super::sample::{Live, entries, entry, loaded, session, spoken};
+use super::sample::{Live, delivery, entries, entry, loaded, session, spoken};
 use super::scratch::Scratch;
 
 fn small() -> Settings {
@@ -126,4 +127,23 @@ fn a_damaged_entry_does_not_stop_pruning() {
     let aside = journal.set_aside(10).expect("readable");
     assert_eq!(aside.iter().map(|record| record.seq).collect::<Vec<_>>(), [17]);
     assert_eq!(journal.health().set_aside, 1);
+}
+
+#[test]
+fn deliveries_are_remembered_for_long_and_their_bodies_for_a_while() {
+    let scratch = Scratch::new();
+    let journal = scratch.open();
+    let all = DELIVERIES_MAX + 3_000;
+    for begin in (0..all).step_by(1_000) {
+        let deliveries = (begin..begin + 1_000).map(|n| delivery("hook", n)).collect();
+        journal.write(&Batch { deliveries, ..Batch::default() }).wait().expect("written");
+    }
+    journal.tidy().wait().expect("tidy");
+    let kept = journal.deliveries().expect("readable");
+    let slack = 1_024;
+    assert!((DELIVERIES_MAX..=DELIVERIES_MAX + slack).contains(&(kept.len() as u64)));
+    let bodies = kept.iter().filter(|kept| !kept.body.is_empty()).count() as u64;
+    assert!((DELIVERY_BODIES_MAX..=DELIVERY_BODIES_MAX + slack).contains(&bodies), "{bodies}");
+    let newest = kept.last().expect("one");
+    assert!(newest.body.starts_with(b"body "), "{newest:?}");
 }

@@ -8,7 +8,7 @@ use qd_session::event::{Entry, Event};
 use qd_session::id::SessionId;
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Fact};
-use qd_store::{Journal, Numbered};
+use qd_store::{Delivery, Journal, Numbered};
 
 pub fn session(nth: u64) -> SessionId {
     SessionId::new(format!("sess_{nth}"))
@@ -32,6 +32,11 @@ pub fn long_entry(of: u64, n: u64, bytes: usize) -> Entry {
 pub fn observed(of: u64, n: u64, fact: Fact) -> Entry {
     let event = AgentEvent::main(Timestamp(1_000 + n), Source::Hook, fact);
     Entry::new(session(of), Timestamp(1_000 + n), Event::Observed { event })
+}
+
+/// What a sender says was its `n`th.
+pub fn delivery(source: &str, n: u64) -> Delivery {
+    Delivery { id: format!("{source}-{n}"), body: format!("body {n}").into_bytes() }
 }
 
 /// What [`entry`] said.
