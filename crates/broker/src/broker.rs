@@ -1,10 +1,11 @@
 //! All sessions, decided in one place: an input and its time in, outputs in order out.
 //!
 //! Pure. It owns a handler for each harness and the sessions they tell of; reading, writing and
-//! waiting are its caller's. Invariant: what must not be lost comes out as [`Output::Append`]
-//! before anything is shown because of it.
+//! waiting are its caller's.
+//! Invariant: what must not be lost comes out as [`Output::Append`] before anything is shown
+//! because of it, and what tells nothing new is not journaled, so hearing a thing twice is free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use qd_harness::{Handler, Harness, Sighting, Signal};
@@ -12,14 +13,19 @@ use qd_session::Session;
 use qd_session::event::{Entry, Event};
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
+use qd_session::monitor::Fact;
 
 use crate::card::Card;
+use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX};
 
 /// Something that happened outside.
 #[derive(Debug)]
 pub enum Input<'a> {
     /// An agent said something.
     Signal { harness: Harness, signal: Signal<'a> },
+    /// An agent said something that may have been taken in before the last restart. Its handler
+    /// has to hear it again; timers that ran out before it run out first.
+    Recalled { harness: Harness, signal: Signal<'a> },
     /// The time that was asked for has come.
     Woken,
     /// A session that the journal knew when we started.
@@ -37,6 +43,8 @@ pub enum Output {
     Append(Entry),
     /// A card is new or looks different.
     Show(Box<Card>),
+    /// A card has left the board: it ended long ago, or it ended and was dismissed.
+    Remove(SessionId),
 }
 
 /// Every session on this machine.
@@ -46,13 +54,18 @@ pub struct Broker {
     handlers: BTreeMap<Harness, Box<dyn Handler + Send>>,
     roster: BTreeMap<SessionId, Tracked>,
     found: BTreeMap<(Harness, Arc<str>), SessionId>,
+    /// When each session may look different although nothing happens.
+    looks: BTreeSet<(Timestamp, SessionId)>,
 }
 
 struct Tracked {
     session: Session,
     harness: Harness,
     vendor_id: Arc<str>,
+    /// As it was shown last; none while it is not on the board.
     shown: Option<Card>,
+    /// Its entry in `looks`.
+    look: Option<Timestamp>,
 }
 
 impl Broker {
@@ -64,11 +77,26 @@ impl Broker {
                 let sightings = handler.handle_signal(&signal);
                 self.take_in(now, harness, sightings, &mut outputs);
             }
+            Input::Recalled { harness, signal } => {
+                let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
+                let mut sightings = Vec::new();
+                while handler.next_timeout().is_some_and(|due| due <= signal.at) {
+                    let due = handler.next_timeout().expect("it was just seen");
+                    sightings.extend(handler.handle_timeout(due));
+                    if handler.next_timeout().is_some_and(|next| next <= due) {
+                        break;
+                    }
+                }
+                sightings.extend(handler.handle_signal(&signal));
+                // What was not understood was counted then.
+                sightings.retain(|one| !matches!(one.event.fact, Fact::Unrecognised { .. }));
+                self.take_in(now, harness, sightings, &mut outputs);
+            }
             Input::Woken => self.wake(now, &mut outputs),
             Input::Restored { harness, vendor_id, session } => {
                 let id = session.id().clone();
                 self.found.insert((harness, vendor_id.clone()), id.clone());
-                let tracked = Tracked { session: *session, harness, vendor_id, shown: None };
+                let tracked = Tracked::new(*session, harness, vendor_id);
                 self.roster.insert(id.clone(), tracked);
                 self.show(now, &id, &mut outputs);
             }
@@ -84,18 +112,23 @@ impl Broker {
     }
 
     /// When it wants to be woken if nothing comes.
-    pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
+    pub fn next_wake(&self) -> Option<Timestamp> {
         let timeouts = self.handlers.values().filter_map(|handler| handler.next_timeout());
-        let looks = self.roster.values().filter_map(|tracked| tracked.session.next_look(now));
-        timeouts.chain(looks).min()
+        let look = self.looks.first().map(|(at, _)| *at);
+        timeouts.chain(look).min()
     }
 
-    /// Every card as of `now`, in the board's order.
+    /// Every card on the board as of `now`, in its order.
     pub fn cards(&self, now: Timestamp) -> Vec<Card> {
         let mut cards: Vec<Card> =
-            self.roster.values().filter_map(|tracked| tracked.card(now)).collect();
+            self.roster.values().filter_map(|tracked| tracked.card_on_board(now)).collect();
         cards.sort_by_key(|card| card.agent_state.urgency());
         cards
+    }
+
+    /// The card of one session, on the board or not.
+    pub fn card(&self, now: Timestamp, id: &SessionId) -> Option<Card> {
+        self.roster.get(id)?.card(now)
     }
 
     /// The session that an operator's word means: an id of ours, an agent's own id, or a prefix
@@ -139,8 +172,11 @@ impl Broker {
             let sightings = handler.handle_timeout(now);
             self.take_in(now, harness, sightings, outputs);
         }
-        let all: Vec<SessionId> = self.roster.keys().cloned().collect();
-        for id in all {
+        while self.looks.first().is_some_and(|(at, _)| *at <= now) {
+            let (_, id) = self.looks.pop_first().expect("it was just seen");
+            if let Some(tracked) = self.roster.get_mut(&id) {
+                tracked.look = None;
+            }
             self.show(now, &id, outputs);
         }
     }
@@ -156,8 +192,7 @@ impl Broker {
         for Sighting { session: vendor_id, event } in sightings {
             let id = self.session_of(harness, &vendor_id, outputs);
             let entry = Entry::new(id.clone(), now, Event::Observed { event });
-            self.journal(&id, entry, outputs);
-            if !touched.contains(&id) {
+            if self.journal(&id, entry, outputs) && !touched.contains(&id) {
                 touched.push(id);
             }
         }
@@ -178,32 +213,87 @@ impl Broker {
         }
         let id = spelled(harness, vendor_id);
         self.found.insert(key, id.clone());
+        self.make_room();
         let session = Session::new(id.clone());
         let vendor_id = vendor_id.clone();
         outputs.push(Output::Found { session: id.clone(), harness, vendor_id: vendor_id.clone() });
-        self.roster.insert(id.clone(), Tracked { session, harness, vendor_id, shown: None });
+        self.roster.insert(id.clone(), Tracked::new(session, harness, vendor_id));
         id
     }
 
-    fn journal(&mut self, id: &SessionId, entry: Entry, outputs: &mut Vec<Output>) {
+    /// Forgets the session that was silent for longest, if there are too many. Those on the board
+    /// stay.
+    fn make_room(&mut self) {
+        if self.roster.len() < SESSIONS_MAX {
+            return;
+        }
+        let silent = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_none());
+        let stalest = silent.min_by_key(|(_, tracked)| tracked.session.monitor().last_signal());
+        let Some((id, _)) = stalest else { return };
+        let id = id.clone();
+        if let Some(gone) = self.roster.remove(&id) {
+            self.found.remove(&(gone.harness, gone.vendor_id));
+            gone.look.map(|look| self.looks.remove(&(look, id)));
+        }
+    }
+
+    /// Whether it told anything new.
+    fn journal(&mut self, id: &SessionId, entry: Entry, outputs: &mut Vec<Output>) -> bool {
         let tracked = self.roster.get_mut(id).expect("a session is known before it is told of");
+        let before = tracked.session.clone();
         tracked.session.apply(&entry);
-        outputs.push(Output::Append(entry));
+        let is_new = tracked.session != before;
+        if is_new {
+            outputs.push(Output::Append(entry));
+        }
+        is_new
     }
 
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get_mut(id) else { return };
-        let Some(card) = tracked.card(now) else { return };
-        if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
-            outputs.push(Output::Show(Box::new(card.clone())));
-            tracked.shown = Some(card);
+        match tracked.card_on_board(now) {
+            Some(card) => {
+                if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
+                    outputs.push(Output::Show(Box::new(card.clone())));
+                    tracked.shown = Some(card);
+                }
+            }
+            None => {
+                let was_shown = tracked.shown.take();
+                outputs.extend(was_shown.map(|_| Output::Remove(id.clone())));
+            }
+        }
+        let look = tracked.next_look(now);
+        if look != tracked.look {
+            tracked.look.map(|old| self.looks.remove(&(old, id.clone())));
+            look.map(|new| self.looks.insert((new, id.clone())));
+            tracked.look = look;
         }
     }
 }
 
 impl Tracked {
+    fn new(session: Session, harness: Harness, vendor_id: Arc<str>) -> Self {
+        Self { session, harness, vendor_id, shown: None, look: None }
+    }
+
     fn card(&self, now: Timestamp) -> Option<Card> {
         Card::of(now, &self.session, self.harness, &self.vendor_id)
+    }
+
+    /// The board shows what lives, and what ended lately and was not dismissed.
+    fn card_on_board(&self, now: Timestamp) -> Option<Card> {
+        let card = self.card(now)?;
+        let leaves = card.ended().is_some_and(|ended| {
+            self.session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS
+        });
+        (!leaves).then_some(card)
+    }
+
+    fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+        let ended = self.shown.as_ref().and_then(Card::ended);
+        let leaves = ended.map(|ended| ended.plus_ms(ENDED_SHOWN_MS));
+        self.session.next_look(now).into_iter().chain(leaves).filter(|look| *look > now).min()
     }
 }
 

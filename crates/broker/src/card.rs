@@ -8,7 +8,7 @@ use qd_session::Session;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Activity, Latest, Open, RequestKind, Stage};
-use qd_session::operator::AgentState;
+use qd_session::operator::{AgentState, SubState};
 use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
@@ -128,6 +128,11 @@ impl Card {
             last_signal: monitor.last_signal(),
             unrecognised: monitor.unrecognised(),
         })
+    }
+
+    /// When it ended, if it did.
+    pub fn ended(&self) -> Option<Timestamp> {
+        (self.agent_state.state == SubState::SESSION_ENDED).then_some(self.agent_state.since)
     }
 
     /// Nothing that a reader would look up for has changed.

@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+/// Sessions kept in memory, about 800 bytes each: as many as the journal keeps.
+pub const SESSIONS_MAX: usize = 20_000;
+
+/// How long an ended session stays on the board; then it is history.
+pub const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// Longest header line of a hook frame. Ours have about 200 bytes; the rest is room for fields
 /// that a newer forwarder adds.
 pub const HEADER_BYTES_MAX: usize = 1 << 10;

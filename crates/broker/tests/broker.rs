@@ -50,7 +50,7 @@ impl World {
     }
 
     fn run_until(&mut self, mut now: Timestamp, until: Timestamp) {
-        while let Some(wake) = self.broker.next_wake(now).filter(|wake| *wake <= until) {
+        while let Some(wake) = self.broker.next_wake().filter(|wake| *wake <= until) {
             now = now.max(wake);
             self.hand_in(now, Input::Woken);
         }
@@ -64,7 +64,7 @@ impl World {
     fn entries(&self) -> Vec<Entry> {
         let entries = self.outputs.iter().filter_map(|(_, output)| match output {
             Output::Append(entry) => Some(entry.clone()),
-            Output::Found { .. } | Output::Show(_) => None,
+            Output::Found { .. } | Output::Show(_) | Output::Remove(_) => None,
         });
         entries.collect()
     }
@@ -72,7 +72,7 @@ impl World {
     fn shown(&self) -> Vec<(Timestamp, Arc<str>, String)> {
         let shown = self.outputs.iter().filter_map(|(at, output)| match output {
             Output::Show(card) => Some((*at, card.vendor_id.clone(), seen_as(card))),
-            Output::Found { .. } | Output::Append(_) => None,
+            Output::Found { .. } | Output::Append(_) | Output::Remove(_) => None,
         });
         changes(shown.collect())
     }
@@ -140,7 +140,7 @@ fn the_journal_folds_to_what_is_shown_and_comes_first() {
                 Output::Show(card) => {
                     assert!(journaled.contains_key(&card.session_id), "shown before it is kept");
                 }
-                Output::Found { .. } => {}
+                Output::Found { .. } | Output::Remove(_) => {}
             }
         }
         let entries = world.entries();

@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// Dismissed, and nothing has happened since.
-    fn is_dismissed(&self) -> bool {
+    pub fn is_dismissed(&self) -> bool {
         let heard = self.machine.as_ref().map_or(Timestamp::ZERO, |machine| machine.since());
         self.dismissed.is_some_and(|at| at >= self.monitor.last_signal().max(heard))
     }
