@@ -156,6 +156,15 @@ impl Broker {
         }
     }
 
+    /// How many sessions are known, on the board or not.
+    pub fn len(&self) -> usize {
+        self.roster.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.roster.is_empty()
+    }
+
     pub fn session(&self, id: &SessionId) -> Option<&Session> {
         self.roster.get(id).map(|tracked| &tracked.session)
     }

@@ -33,6 +33,10 @@ pub enum Error {
     Watch { doing: &'static str, source: io::Error },
     #[error("more than {} processes are observed", crate::limits::PROCESSES_MAX)]
     ProcessesTooMany,
+    #[error("the journal: {0}")]
+    Journal(#[source] qd_store::Error),
+    #[error("nobody reads session files any more")]
+    SourceGone,
     #[error("cannot start to observe processes")]
     Processes { source: io::Error },
 }

@@ -1,15 +1,16 @@
 //! How to run things, for many sessions.
 //!
-//! [`Broker`] decides, purely, for all of them; [`hook_intake`] takes what hook forwarders send and
-//! what they left on disk while nobody listened; [`sources`] read session files and registries and
-//! tell when processes end. What is not here yet: the one loop that waits for things and hands
-//! them in.
+//! [`Broker`] decides, purely, for all of them; [`runtime`] is the one loop that waits for things,
+//! hands them in and carries out what comes back. [`hook_intake`] takes what hook forwarders send
+//! and what they left on disk while nobody listened; [`sources`] read session files and registries
+//! and tell when processes end.
 
 mod broker;
 mod card;
 pub mod error;
 pub mod hook_intake;
 pub mod limits;
+pub mod runtime;
 pub mod sources;
 
 pub use broker::{Broker, Input, NotFound, Output};

@@ -26,6 +26,27 @@ pub const IN_FLIGHT_MAX: usize = 4_096;
 /// frame whose acknowledgement was lost comes again behind all that was spooled before it.
 pub const KNOWN_IDS_MAX: usize = 8 * SPOOL_FRAMES_MAX;
 
+/// Orders and file lines taken before the loop looks at everything else again.
+pub const ORDERS_PER_TURN: usize = 256;
+
+/// Changes kept for those who read the stream slowly; who is further behind starts anew from the
+/// whole board.
+pub const CHANGES_KEPT: usize = 4_096;
+
+/// Entries, changes and waiting senders of one batch. Far more than come during one sync; beyond it the
+/// disk is slow and the sources wait.
+pub const PENDING_ITEMS_MAX: usize = 16_384;
+
+/// Bytes of the hooks in one batch: half of what the journal takes at once.
+pub const PENDING_BYTES_MAX: usize = 6 << 20;
+
+/// Between two tries of a journal that cannot be written, as on a full disk.
+pub const JOURNAL_RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// Longest sleep while something is due. A suspended machine does not count its sleep, so the
+/// clock is looked at now and then.
+pub const SLEEP_MAX: Duration = Duration::from_secs(600);
+
 /// Frames that the forwarder leaves in the spool before it refuses more. The number is the
 /// forwarder's; the reader only needs to know what to expect.
 pub const SPOOL_FRAMES_MAX: usize = 2_048;

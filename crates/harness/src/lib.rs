@@ -47,6 +47,46 @@ pub enum Harness {
 }
 
 impl Harness {
+    pub const ALL: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::GeminiCli,
+        Self::KiloCode,
+        Self::Cline,
+        Self::Opencode,
+        Self::Acp,
+    ];
+
+    /// Its name on the wire and in captures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude_code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini_cli",
+            Self::KiloCode => "kilo_code",
+            Self::Cline => "cline",
+            Self::Opencode => "opencode",
+            Self::Acp => "acp",
+        }
+    }
+
+    /// By its name; people and command lines write it with a hyphen.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.replace('-', "_");
+        Self::ALL.into_iter().find(|harness| harness.name() == name)
+    }
+
+    /// By the `service.name` that its telemetry carries.
+    pub fn of_service(service: &str) -> Option<Self> {
+        match service {
+            "claude-code" => Some(Self::ClaudeCode),
+            "gemini-cli" => Some(Self::GeminiCli),
+            // Its front ends have a name each: codex_cli_rs, codex_exec, codex-app-server, …
+            codex if codex.starts_with("codex") => Some(Self::Codex),
+            _ => None,
+        }
+    }
+
     /// A fresh translator for it.
     pub fn handler(self) -> Box<dyn Handler + Send> {
         match self {

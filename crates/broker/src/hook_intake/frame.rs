@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use qd_harness::{Channel, Direction, Signal};
+use qd_session::moment::Timestamp;
+use qd_store::Delivery;
+
+use super::parser::FrameParser;
 use crate::Error;
 use crate::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
 
@@ -49,6 +54,58 @@ pub enum Cut {
     Size,
     /// The agent did not close the hook's input in time.
     Time,
+}
+
+impl Frame {
+    /// As a handler takes it.
+    pub fn signal(&self) -> Signal<'_> {
+        Signal {
+            at: Timestamp(self.at_ms),
+            seq: self.seq,
+            channel: Channel::Hook,
+            direction: Direction::FromAgent,
+            file: None,
+            payload: &self.payload,
+        }
+    }
+
+    /// As the journal keeps it.
+    pub fn delivery(&self) -> Delivery {
+        let mut body = self.spelled_header().into_bytes();
+        body.extend_from_slice(&self.payload);
+        Delivery { id: self.id.to_string(), body }
+    }
+
+    /// Back from the journal; none where it keeps only the id.
+    pub fn delivered(delivery: &Delivery) -> Option<Self> {
+        let mut bytes = delivery.body.as_slice();
+        FrameParser::default().next_frame(&mut bytes)?.ok()
+    }
+
+    /// The header line that this frame would have come with.
+    fn spelled_header(&self) -> String {
+        let mode = match self.mode {
+            Mode::Send => "send",
+            Mode::Wait => "wait",
+        };
+        let Self { id, at_ms, seq, harness, .. } = self;
+        let mut line = format!("qd1 {mode} id={id} at={at_ms} seq={seq} harness={harness}");
+        if let Some(event) = &self.event {
+            line += &format!(" event={event}");
+        }
+        if let Some(Agent { pid, started }) = self.agent {
+            line += &format!(" agent={pid}");
+            line += &started.map_or_else(String::new, |started| format!(":{started}"));
+        }
+        if let Some(cut) = self.cut {
+            line += match cut {
+                Cut::Size => " cut=size",
+                Cut::Time => " cut=time",
+            };
+        }
+        let (sum, len) = (checksum(&self.payload), self.payload.len());
+        line + &format!(" sum={sum:016x} len={len}\n")
+    }
 }
 
 impl FrameId {
@@ -243,6 +300,23 @@ mod tests {
                 payload: Vec::new(),
             }
         );
+    }
+
+    #[test]
+    fn a_frame_comes_back_from_the_journal_as_it_was() {
+        let header = Header::parse(FULL.as_bytes()).expect("a header");
+        let full = header.with_payload(Vec::new()).expect("its payload");
+        let bare = Frame {
+            event: None,
+            agent: Some(Agent { pid: 7, started: None }),
+            cut: None,
+            payload: b"{}\n\0\xff".to_vec(),
+            ..full.clone()
+        };
+        for frame in [full, bare] {
+            assert_eq!(Frame::delivered(&frame.delivery()), Some(frame));
+        }
+        assert_eq!(Frame::delivered(&Delivery { id: "0".into(), body: Vec::new() }), None);
     }
 
     #[test]

@@ -183,6 +183,19 @@ impl Files {
         }
     }
 
+    /// The next thing if it is there already.
+    pub fn next_ready(&mut self) -> Option<News> {
+        loop {
+            match self.ready.pop_front() {
+                Some(heard) => match self.take(heard) {
+                    Some(news) => return Some(news),
+                    None => continue,
+                },
+                None => self.ready.extend(self.heard.try_recv().ok()?),
+            }
+        }
+    }
+
     fn take(&mut self, heard: Heard) -> Option<News> {
         match heard {
             Heard::News(news) => Some(news),

@@ -1,0 +1,391 @@
+//! The one loop: wait for one thing, hand it to the broker, carry out what comes back.
+//!
+//! One batch is written at a time, and what comes meanwhile makes the next one, so the busier it
+//! gets the more each sync carries. Invariant: nothing is shown or acknowledged before the journal
+//! has what it rests on; while the journal takes nothing, nothing more is taken from outside.
+
+mod commit;
+mod handle;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::future::{pending, ready};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_session::moment::Timestamp;
+use qd_store::{Journal, Opened};
+use tokio::sync::{broadcast, mpsc, watch};
+use tracing::{info, warn};
+
+use self::commit::{Pending, Writing};
+use self::handle::Order;
+pub use self::handle::{Change, Delivered, Handle, Health, News as BoardNews};
+use crate::broker::{Broker, Input};
+use crate::hook_intake::{Admission, Frame, KnownIds, Spool, SpoolWatch};
+use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
+use crate::sources::files::{Files, News};
+use crate::sources::places::places;
+use crate::Error;
+
+/// Where to look and where to remember.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub home: PathBuf,
+    /// As agents are started with it: it says where they keep their files.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Our own folder: the journal and the spool.
+    pub state: PathBuf,
+}
+
+impl Settings {
+    pub fn journal(&self) -> PathBuf {
+        self.state.join("journal.db")
+    }
+
+    pub fn spool(&self) -> PathBuf {
+        self.state.join("spool")
+    }
+}
+
+#[allow(missing_debug_implementations, reason = "a broker has handlers behind a trait")]
+pub struct Runtime {
+    broker: Broker,
+    journal: Journal,
+    files: Files,
+    spool: Spool,
+    spool_watch: SpoolWatch,
+    /// There may be something in the spool.
+    spool_due: bool,
+    known: KnownIds,
+    orders: mpsc::Receiver<Order>,
+    changes: broadcast::Sender<Arc<Change>>,
+    /// What the next batch will hold.
+    next: Pending,
+    writing: Writing,
+    health: Health,
+    stop: watch::Receiver<bool>,
+}
+
+impl Runtime {
+    /// Opens the journal, brings back what it knows and begins to look. Another process that has
+    /// the journal is an error that names it.
+    pub fn open(settings: &Settings, stop: watch::Receiver<bool>) -> Result<(Self, Handle), Error> {
+        let (journal, opened) =
+            Journal::open(settings.journal(), qd_store::Settings::default()).map_err(Error::Journal)?;
+        report(&opened);
+        let spool = Spool::open(&settings.spool())?;
+        let spool_watch = SpoolWatch::start(&settings.spool())?;
+        let places = places(&settings.home, &settings.environment);
+        let (broker, known) = restore(&journal)?;
+        let files = Files::start(&places, BTreeMap::new(), now)?;
+        let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
+        let (changes, _) = broadcast::channel(CHANGES_KEPT);
+        let handle = Handle::new(order);
+        let runtime = Self {
+            broker,
+            journal,
+            files,
+            spool,
+            spool_watch,
+            spool_due: true,
+            known,
+            orders,
+            changes,
+            next: Pending::default(),
+            writing: Writing::default(),
+            health: Health::default(),
+            stop,
+        };
+        Ok((runtime, handle))
+    }
+
+    /// Until it is told to stop, or the sources fail for good. What was taken is written first.
+    pub async fn run(mut self) -> Result<(), Error> {
+        let mut orders = Vec::with_capacity(ORDERS_PER_TURN);
+        loop {
+            let room = self.next.has_room();
+            let asleep = self.until_wake();
+            tokio::select! {
+                biased;
+                () = stopped(&mut self.stop) => break,
+                settled = self.writing.settled() => self.settle(settled)?,
+                taken = self.orders.recv_many(&mut orders, ORDERS_PER_TURN), if room => {
+                    if taken == 0 {
+                        break;
+                    }
+                    for order in orders.drain(..) {
+                        self.obey(order);
+                    }
+                }
+                news = self.files.next(), if room => self.read(news)?,
+                () = self.spool_watch.changed(), if room => self.spool_due = true,
+                () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
+                    self.drain_spool();
+                }
+                () = asleep => self.hand_in(now(), Input::Woken),
+            }
+            self.commit();
+        }
+        self.finish().await
+    }
+
+    fn obey(&mut self, order: Order) {
+        let now = now();
+        match order {
+            Order::Frame { frame, reply } => match self.known.admit(frame.id) {
+                Admission::New => {
+                    self.take_frame(now, &frame);
+                    self.next.frames.push(frame.id);
+                    self.next.acks.push(reply);
+                }
+                Admission::Taken => handle::answer(reply, Delivered::Taken),
+                Admission::InFlight | Admission::Full => {
+                    self.health.refused += 1;
+                    handle::answer(reply, Delivered::Refused);
+                }
+            },
+            Order::Signal { harness, channel, payload, reply } => {
+                let signal = signal(now, channel, &payload);
+                self.hand_in(now, Input::Signal { harness, signal });
+                self.next.acks.push(reply);
+            }
+            Order::Board { reply } => {
+                handle::answer(reply, (self.broker.cards(now), self.changes.subscribe()));
+            }
+            Order::Card { word, reply } => {
+                let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
+                handle::answer(reply, card.map(|card| card.map(Box::new)));
+            }
+            Order::Dismiss { word, reply } => match self.broker.find(&word).cloned() {
+                Ok(session) => {
+                    self.hand_in(now, Input::Dismissed { session });
+                    self.next.dismissals.push(reply);
+                }
+                Err(why) => handle::answer(reply, Err(why)),
+            },
+            Order::Health { reply } => {
+                let health = Health { sessions: self.broker.len(), ..self.health.clone() };
+                handle::answer(reply, health);
+            }
+        }
+    }
+
+    /// A hook's frame, from the socket or the spool.
+    fn take_frame(&mut self, now: Timestamp, frame: &Frame) {
+        self.health.hooks += 1;
+        self.next.batch.deliveries.push(frame.delivery());
+        self.next.bytes += frame.payload.len();
+        match Harness::named(&frame.harness) {
+            Some(harness) => self.hand_in(now, Input::Signal { harness, signal: frame.signal() }),
+            None => {
+                self.health.unknown += 1;
+                warn!(harness = frame.harness, "a hook of an agent that is not known here");
+            }
+        }
+    }
+
+    fn read(&mut self, news: Option<News>) -> Result<(), Error> {
+        let mut news = news;
+        for _ in 0..ORDERS_PER_TURN {
+            match news {
+                Some(News::Signal(found)) => {
+                    let file = found.file();
+                    let signal = found.signal(file.as_deref());
+                    let harness = found.harness;
+                    let input = match self.health.caught_up {
+                        true => Input::Signal { harness, signal },
+                        false => Input::Recalled { harness, signal },
+                    };
+                    self.hand_in(now(), input);
+                }
+                Some(News::CaughtUp) => self.health.caught_up = true,
+                Some(News::Notice(notice)) => {
+                    self.health.notices += 1;
+                    warn!(?notice, "session files");
+                }
+                Some(News::Stopped(error)) => return Err(error),
+                None => return Err(Error::SourceGone),
+            }
+            if !self.next.has_room() {
+                break;
+            }
+            let Some(more) = self.files.next_ready() else { break };
+            news = Some(more);
+        }
+        Ok(())
+    }
+
+    /// The oldest frames of the spool. Their files go when the journal has them.
+    fn drain_spool(&mut self) {
+        let now = now();
+        let batch = match self.spool.next_batch(now.0, &mut self.known) {
+            Ok(batch) => batch,
+            Err(error) => {
+                warn!(%error, "the spool cannot be read");
+                self.spool_due = false;
+                return;
+            }
+        };
+        for aside in &batch.set_aside {
+            warn!(file = aside.file, why = %aside.why, "no frame, set aside");
+        }
+        if batch.frames.is_empty() {
+            self.spool_due = false;
+            return;
+        }
+        for frame in &batch.frames {
+            self.take_frame(now, frame);
+        }
+        self.health.spooled += batch.frames.len() as u64;
+        self.next.spooled = Some(batch);
+    }
+
+    fn hand_in(&mut self, now: Timestamp, input: Input<'_>) {
+        for output in self.broker.handle(now, input) {
+            self.next.take(output);
+        }
+    }
+
+    /// Sends the next batch off, if none is on its way.
+    fn commit(&mut self) {
+        if self.writing.is_idle() && !self.next.is_empty() {
+            let pending = std::mem::take(&mut self.next);
+            if pending.batch_is_empty() {
+                self.publish(pending);
+            } else {
+                self.writing.begin(&self.journal, pending);
+            }
+        }
+    }
+
+    /// What became of the batch on its way.
+    fn settle(&mut self, outcome: commit::Outcome) -> Result<(), Error> {
+        match outcome {
+            commit::Outcome::Written(pending) => {
+                self.health.journal_error = None;
+                self.publish(*pending);
+            }
+            commit::Outcome::Delayed(error) => {
+                warn!(%error, "the journal cannot be written; trying again");
+                self.health.journal_error = Some(error.to_string());
+                self.spool_due = true;
+            }
+            commit::Outcome::Retry => self.writing.again(&self.journal),
+            commit::Outcome::Impossible(pending, error) => {
+                warn!(%error, entries = pending.entries(), "a batch that can never be written");
+                self.health.dropped += pending.entries() as u64;
+                self.health.journal_error = Some(error.to_string());
+                self.publish(*pending);
+            }
+            commit::Outcome::Broken(error) => return Err(Error::Journal(error)),
+        }
+        Ok(())
+    }
+
+    /// The journal has it: now it may be seen, and those who wait may go.
+    fn publish(&mut self, mut pending: Pending) {
+        for frame in pending.frames.drain(..) {
+            self.known.settle(frame);
+        }
+        if let Some(batch) = pending.spooled.take()
+            && let Err(error) = self.spool.settle(batch, &mut self.known)
+        {
+            warn!(%error, "frames stay in the spool; their ids are known");
+        }
+        pending.acks.drain(..).for_each(|ack| handle::answer(ack, Delivered::Taken));
+        pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
+        for news in pending.news.drain(..) {
+            self.health.changes += 1;
+            // Nobody may be listening.
+            let _ = self.changes.send(Arc::new(Change { id: self.health.changes, news }));
+        }
+    }
+
+    /// Writes what was taken, for as long as the journal takes it.
+    async fn finish(mut self) -> Result<(), Error> {
+        self.commit();
+        while !self.writing.is_idle() {
+            let outcome = self.writing.settled().await;
+            if let commit::Outcome::Delayed(error) = outcome {
+                return Err(Error::Journal(error));
+            }
+            self.settle(outcome)?;
+            self.commit();
+        }
+        Ok(())
+    }
+
+    /// Sleeps until the broker wants to be woken. Never for long: a machine that was suspended
+    /// does not count that time.
+    fn until_wake(&self) -> impl Future<Output = ()> + use<> {
+        let wake = self.broker.next_wake().map(|wake| {
+            let ms = wake.ms_since(now());
+            Duration::from_millis(ms).min(SLEEP_MAX)
+        });
+        async move {
+            match wake {
+                Some(wake) => tokio::time::sleep(wake).await,
+                None => pending().await,
+            }
+        }
+    }
+}
+
+/// Brings back the sessions, the ids of the hooks that were taken, and, by letting them hear the
+/// last ones again, what the handlers knew.
+fn restore(journal: &Journal) -> Result<(Broker, KnownIds), Error> {
+    let now = now();
+    let mut broker = Broker::default();
+    let loaded = journal.load().map_err(Error::Journal)?;
+    for damaged in &loaded.damaged {
+        warn!(session = damaged.session.as_str(), seq = damaged.seq, "a damaged record, set aside");
+    }
+    let mut sessions: BTreeMap<_, _> = loaded
+        .sessions
+        .into_iter()
+        .map(|replayed| (replayed.session.id().clone(), replayed.session))
+        .collect();
+    for alias in journal.aliases().map_err(Error::Journal)? {
+        let Some(harness) = Harness::named(&alias.harness) else { continue };
+        let Some(session) = sessions.remove(&alias.session) else { continue };
+        let vendor_id = alias.vendor_id.into();
+        broker.handle(now, Input::Restored { harness, vendor_id, session: Box::new(session) });
+    }
+    let deliveries = journal.deliveries().map_err(Error::Journal)?;
+    let mut ids = Vec::with_capacity(deliveries.len());
+    for delivery in &deliveries {
+        ids.extend(crate::hook_intake::FrameId::parse(&delivery.id));
+        let Some(frame) = Frame::delivered(delivery) else { continue };
+        let Some(harness) = Harness::named(&frame.harness) else { continue };
+        // All it led to is in the journal, but for timers that had not run out.
+        broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
+    }
+    Ok((broker, KnownIds::restored(ids)))
+}
+
+fn report(opened: &Opened) {
+    if let Some(damaged) = &opened.set_aside {
+        warn!(path = %damaged.path.display(), reason = damaged.reason,
+            "the journal was damaged and lies there now");
+    }
+    info!(entries = opened.entries, sessions = opened.sessions, "journal opened");
+}
+
+fn signal(at: Timestamp, channel: Channel, payload: &[u8]) -> Signal<'_> {
+    let direction = Direction::FromAgent;
+    Signal { at, seq: 0, channel, direction, file: None, payload }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Whoever could say so is gone: that says it too.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// The time of day.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

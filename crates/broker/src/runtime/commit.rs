@@ -1,0 +1,163 @@
+//! What is written together, and the one batch on its way.
+
+use std::future::pending;
+
+use qd_store::{Batch, Journal, Receipt, Written};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::handle::{self, Delivered, News};
+use crate::broker::{NotFound, Output};
+use crate::hook_intake;
+use crate::limits::{JOURNAL_RETRY_EVERY, PENDING_BYTES_MAX, PENDING_ITEMS_MAX};
+
+/// A batch, and everything that has to wait until it is on disk.
+#[derive(Debug, Default)]
+pub struct Pending {
+    pub batch: Batch,
+    pub news: Vec<News>,
+    pub acks: Vec<oneshot::Sender<Delivered>>,
+    pub dismissals: Vec<oneshot::Sender<Result<(), NotFound>>>,
+    /// Frames from the socket.
+    pub frames: Vec<hook_intake::FrameId>,
+    /// Frames from the spool.
+    pub spooled: Option<hook_intake::Batch>,
+    /// Of the hooks in it.
+    pub bytes: usize,
+}
+
+impl Pending {
+    pub fn take(&mut self, output: Output) {
+        match output {
+            Output::Found { session, harness, vendor_id } => {
+                self.batch.aliases.push(qd_store::Alias {
+                    harness: harness.name().to_owned(),
+                    vendor_id: vendor_id.to_string(),
+                    session,
+                });
+            }
+            Output::Append(entry) => self.batch.entries.push(entry),
+            Output::Show(card) => self.news.push(News::Shown(card)),
+            Output::Remove(session) => self.news.push(News::Removed(session)),
+        }
+    }
+
+    /// Whether more may be taken in.
+    pub fn has_room(&self) -> bool {
+        let items = self.batch.entries.len() + self.news.len() + self.acks.len();
+        items < PENDING_ITEMS_MAX && self.bytes < PENDING_BYTES_MAX
+    }
+
+    pub fn has_spooled(&self) -> bool {
+        self.spooled.is_some()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.batch_is_empty()
+            && self.news.is_empty()
+            && self.acks.is_empty()
+            && self.dismissals.is_empty()
+            && self.spooled.is_none()
+    }
+
+    pub fn batch_is_empty(&self) -> bool {
+        let Batch { entries, aliases, meta, deliveries } = &self.batch;
+        entries.is_empty() && aliases.is_empty() && meta.is_empty() && deliveries.is_empty()
+    }
+
+    pub fn entries(&self) -> usize {
+        self.batch.entries.len()
+    }
+}
+
+/// The batch on its way to the disk, or the one that waits to be tried again.
+#[derive(Debug, Default)]
+pub enum Writing {
+    #[default]
+    Idle,
+    Sent { receipt: Receipt<Written>, pending: Box<Pending> },
+    Waiting { until: Instant, pending: Box<Pending> },
+}
+
+#[derive(Debug)]
+pub enum Outcome {
+    Written(Box<Pending>),
+    /// Not now, but perhaps later. Those who waited were told that it was not taken.
+    Delayed(qd_store::Error),
+    /// It is time to try again.
+    Retry,
+    /// It will never be written, whatever the disk does.
+    Impossible(Box<Pending>, qd_store::Error),
+    /// The journal can take nothing more at all.
+    Broken(qd_store::Error),
+}
+
+/// The batch is at fault, not the journal.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are the journal's")]
+fn is_of_its_own(error: &qd_store::Error) -> bool {
+    use qd_store::Error;
+    match error {
+        Error::TooLong { .. }
+        | Error::TooDeep { .. }
+        | Error::NotJson { .. }
+        | Error::TooMany { .. }
+        | Error::UnknownVersion(_) => true,
+        _ => false,
+    }
+}
+
+impl Writing {
+    pub fn is_idle(&self) -> bool {
+        matches!(self, Self::Idle)
+    }
+
+    pub fn begin(&mut self, journal: &Journal, pending: Pending) {
+        self.send(journal, Box::new(pending));
+    }
+
+    /// Tries what waits again.
+    pub fn again(&mut self, journal: &Journal) {
+        if let Self::Waiting { pending, .. } = std::mem::take(self) {
+            self.send(journal, pending);
+        }
+    }
+
+    fn send(&mut self, journal: &Journal, pending: Box<Pending>) {
+        *self = match journal.try_write(&pending.batch) {
+            Some(receipt) => Self::Sent { receipt, pending },
+            None => Self::Waiting { until: Instant::now() + JOURNAL_RETRY_EVERY, pending },
+        };
+    }
+
+    /// What becomes of it; never, while there is nothing. May be dropped and asked again.
+    pub async fn settled(&mut self) -> Outcome {
+        match self {
+            Self::Idle => pending().await,
+            Self::Waiting { until, .. } => {
+                tokio::time::sleep_until(*until).await;
+                Outcome::Retry
+            }
+            Self::Sent { receipt, .. } => {
+                let written = receipt.await;
+                let Self::Sent { mut pending, .. } = std::mem::take(self) else {
+                    unreachable!("it was just sent");
+                };
+                match written {
+                    // Nobody but us writes deliveries, and we know which we have.
+                    Ok(Written::Fresh(_) | Written::Repeated) => Outcome::Written(pending),
+                    Err(error) if is_of_its_own(&error) => Outcome::Impossible(pending, error),
+                    Err(error) if !error.is_temporary() => Outcome::Broken(error),
+                    Err(error) => {
+                        // A forwarder does not wait for a disk: its own copy goes to the spool.
+                        for ack in pending.acks.drain(..) {
+                            handle::answer(ack, Delivered::Refused);
+                        }
+                        let until = Instant::now() + JOURNAL_RETRY_EVERY;
+                        *self = Self::Waiting { until, pending };
+                        Outcome::Delayed(error)
+                    }
+                }
+            }
+        }
+    }
+}

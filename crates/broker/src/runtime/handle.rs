@@ -1,0 +1,139 @@
+//! How others speak to the loop: each question carries the place for its answer.
+
+use qd_harness::{Channel, Harness};
+use qd_session::id::SessionId;
+use serde::Serialize;
+use std::sync::Arc;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::broker::NotFound;
+use crate::card::Card;
+use crate::hook_intake::Frame;
+
+/// What became of something that was handed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// The journal has it.
+    Taken,
+    /// We have not got it: keep it.
+    Refused,
+}
+
+/// Something on the board is new. The ids rise by one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub id: u64,
+    pub news: News,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// A card that is new or looks different.
+    Shown(Box<Card>),
+    Removed(SessionId),
+}
+
+/// How the daemon itself is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Health {
+    /// Everything that was there at the start has been read.
+    pub caught_up: bool,
+    pub sessions: usize,
+    /// Hooks taken, from the socket and from the spool.
+    pub hooks: u64,
+    /// Those of them that lay in the spool.
+    pub spooled: u64,
+    /// Hooks that were sent back to be spooled.
+    pub refused: u64,
+    /// Hooks of agents that are not known here.
+    pub unknown: u64,
+    /// Changes shown so far.
+    pub changes: u64,
+    /// Troubles with session files, told in the log.
+    pub notices: u64,
+    /// Entries that could never be written.
+    pub dropped: u64,
+    /// Why the journal takes nothing, while it takes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal_error: Option<String>,
+}
+
+/// A way to the loop. Everything is bounded: a loop that is behind refuses, it does not pile up.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    orders: mpsc::Sender<Order>,
+}
+
+/// The loop has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the daemon is stopping")]
+pub struct Gone;
+
+#[derive(Debug)]
+pub enum Order {
+    Frame { frame: Box<Frame>, reply: oneshot::Sender<Delivered> },
+    Signal {
+        harness: Harness,
+        channel: Channel,
+        payload: Vec<u8>,
+        reply: oneshot::Sender<Delivered>,
+    },
+    Board { reply: oneshot::Sender<(Vec<Card>, broadcast::Receiver<Arc<Change>>)> },
+    Card { word: String, reply: oneshot::Sender<Result<Option<Box<Card>>, NotFound>> },
+    Dismiss { word: String, reply: oneshot::Sender<Result<(), NotFound>> },
+    Health { reply: oneshot::Sender<Health> },
+}
+
+impl Handle {
+    pub(super) fn new(orders: mpsc::Sender<Order>) -> Self {
+        Self { orders }
+    }
+
+    /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
+    pub async fn deliver(&self, frame: Frame) -> Delivered {
+        let (reply, answer) = oneshot::channel();
+        match self.orders.try_send(Order::Frame { frame: Box::new(frame), reply }) {
+            Ok(()) => answer.await.unwrap_or(Delivered::Refused),
+            Err(_) => Delivered::Refused,
+        }
+    }
+
+    /// Hands in what an agent said over another way than a hook.
+    pub async fn signal(&self, harness: Harness, channel: Channel, payload: Vec<u8>) -> Delivered {
+        let (reply, answer) = oneshot::channel();
+        match self.orders.try_send(Order::Signal { harness, channel, payload, reply }) {
+            Ok(()) => answer.await.unwrap_or(Delivered::Refused),
+            Err(_) => Delivered::Refused,
+        }
+    }
+
+    /// The cards in their order, and every change after that.
+    pub async fn board(&self) -> Result<(Vec<Card>, broadcast::Receiver<Arc<Change>>), Gone> {
+        self.ask(|reply| Order::Board { reply }).await
+    }
+
+    /// The card of the session that the operator's word means.
+    pub async fn card(&self, word: &str) -> Result<Result<Option<Box<Card>>, NotFound>, Gone> {
+        self.ask(|reply| Order::Card { word: word.to_owned(), reply }).await
+    }
+
+    pub async fn dismiss(&self, word: &str) -> Result<Result<(), NotFound>, Gone> {
+        self.ask(|reply| Order::Dismiss { word: word.to_owned(), reply }).await
+    }
+
+    pub async fn health(&self) -> Result<Health, Gone> {
+        self.ask(|reply| Order::Health { reply }).await
+    }
+
+    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Result<T, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.orders.send(order(reply)).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+}
+
+/// Whoever asked may have gone meanwhile.
+pub(super) fn answer<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _ = reply.send(answer);
+}
