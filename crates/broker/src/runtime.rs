@@ -22,13 +22,13 @@ use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
 use self::handle::Order;
-pub use self::handle::{Change, Delivered, Handle, Health, News as BoardNews};
+pub use self::handle::{Change, Delivered, Gone, Handle, Health, News as BoardNews};
+use crate::Error;
 use crate::broker::{Broker, Input};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool, SpoolWatch};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
 use crate::sources::files::{Files, News};
 use crate::sources::places::places;
-use crate::Error;
 
 /// Where to look and where to remember.
 #[derive(Debug, Clone)]
@@ -73,8 +73,8 @@ impl Runtime {
     /// Opens the journal, brings back what it knows and begins to look. Another process that has
     /// the journal is an error that names it.
     pub fn open(settings: &Settings, stop: watch::Receiver<bool>) -> Result<(Self, Handle), Error> {
-        let (journal, opened) =
-            Journal::open(settings.journal(), qd_store::Settings::default()).map_err(Error::Journal)?;
+        let (journal, opened) = Journal::open(settings.journal(), qd_store::Settings::default())
+            .map_err(Error::Journal)?;
         report(&opened);
         let spool = Spool::open(&settings.spool())?;
         let spool_watch = SpoolWatch::start(&settings.spool())?;

@@ -30,17 +30,19 @@ pub struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The capture's folder
-    capture: PathBuf,
-    /// When to look: milliseconds since the epoch, or seconds from the beginning (12.5)
+    /// A session (its id or a beginning of it), or a capture's folder
+    #[arg(value_name = "SESSION|CAPTURE")]
+    pub session_or_capture: PathBuf,
+    /// In a capture, when to look: milliseconds since the epoch, or seconds from the beginning
+    /// (12.5)
     #[arg(long, value_name = "TIME")]
-    at: String,
-    /// Use only these sources
+    pub at: Option<String>,
+    /// In a capture, use only these sources
     #[arg(long, value_delimiter = ',', value_name = "SOURCES")]
     only: Vec<String>,
     /// One JSON object for each session
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// The signals of a capture, from the sources that are wanted.
@@ -118,10 +120,11 @@ fn tell(out: &mut impl Write, json: bool, story: &mut Story, scenes: &[Scene]) -
 
 /// The state at a moment, the rule that gave it, the evidence, and how old it is.
 pub fn explain(args: &ExplainArgs) -> Result<()> {
-    let capture = Capture::open(&args.capture)?;
+    let capture = Capture::open(&args.session_or_capture)?;
     let recorded = signals(&capture, &args.only)?;
     let Some(first) = recorded.first() else { bail!("the capture holds no signal") };
-    let at = moment(&args.at, Timestamp(first.at_ms))?;
+    let Some(at) = &args.at else { bail!("--at says when to look at a capture") };
+    let at = moment(at, Timestamp(first.at_ms))?;
     let mut replay = Replay::new(capture.harness);
     for recorded in recorded.iter().filter(|recorded| recorded.at_ms <= at.0) {
         replay.play(&recorded.signal().expect("it was read as one"));

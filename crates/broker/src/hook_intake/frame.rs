@@ -1,6 +1,8 @@
 //! One frame: the header's fields and the payload as the agent wrote it.
 
 use std::fmt;
+use std::hash::BuildHasher as _;
+use std::time::Duration;
 
 use qd_harness::{Channel, Direction, Signal};
 use qd_session::moment::Timestamp;
@@ -113,6 +115,13 @@ impl FrameId {
         let plain =
             text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(Self)
+    }
+
+    /// For a frame that is made here, at this time since the Unix epoch.
+    pub fn fresh(now: Duration) -> Self {
+        // A hasher is seeded at random once, and differently each time after that.
+        let random = std::hash::RandomState::new().hash_one(now);
+        Self(u128::from(now.as_nanos() as u64) << 64 | u128::from(random))
     }
 
     /// When the frame was made, in milliseconds since the Unix epoch.

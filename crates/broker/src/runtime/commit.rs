@@ -75,8 +75,14 @@ impl Pending {
 pub enum Writing {
     #[default]
     Idle,
-    Sent { receipt: Receipt<Written>, pending: Box<Pending> },
-    Waiting { until: Instant, pending: Box<Pending> },
+    Sent {
+        receipt: Receipt<Written>,
+        pending: Box<Pending>,
+    },
+    Waiting {
+        until: Instant,
+        pending: Box<Pending>,
+    },
 }
 
 #[derive(Debug)]
@@ -93,17 +99,16 @@ pub enum Outcome {
 }
 
 /// The batch is at fault, not the journal.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all others are the journal's")]
 fn is_of_its_own(error: &qd_store::Error) -> bool {
     use qd_store::Error;
-    match error {
+    matches!(
+        error,
         Error::TooLong { .. }
-        | Error::TooDeep { .. }
-        | Error::NotJson { .. }
-        | Error::TooMany { .. }
-        | Error::UnknownVersion(_) => true,
-        _ => false,
-    }
+            | Error::TooDeep { .. }
+            | Error::NotJson { .. }
+            | Error::TooMany { .. }
+            | Error::UnknownVersion(_)
+    )
 }
 
 impl Writing {

@@ -2,7 +2,7 @@
 
 use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -34,7 +34,7 @@ pub enum News {
 }
 
 /// How the daemon itself is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// Everything that was there at the start has been read.
@@ -55,7 +55,7 @@ pub struct Health {
     /// Entries that could never be written.
     pub dropped: u64,
     /// Why the journal takes nothing, while it takes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_error: Option<String>,
 }
 
@@ -72,17 +72,30 @@ pub struct Gone;
 
 #[derive(Debug)]
 pub enum Order {
-    Frame { frame: Box<Frame>, reply: oneshot::Sender<Delivered> },
+    Frame {
+        frame: Box<Frame>,
+        reply: oneshot::Sender<Delivered>,
+    },
     Signal {
         harness: Harness,
         channel: Channel,
         payload: Vec<u8>,
         reply: oneshot::Sender<Delivered>,
     },
-    Board { reply: oneshot::Sender<(Vec<Card>, broadcast::Receiver<Arc<Change>>)> },
-    Card { word: String, reply: oneshot::Sender<Result<Option<Box<Card>>, NotFound>> },
-    Dismiss { word: String, reply: oneshot::Sender<Result<(), NotFound>> },
-    Health { reply: oneshot::Sender<Health> },
+    Board {
+        reply: oneshot::Sender<(Vec<Card>, broadcast::Receiver<Arc<Change>>)>,
+    },
+    Card {
+        word: String,
+        reply: oneshot::Sender<Result<Option<Box<Card>>, NotFound>>,
+    },
+    Dismiss {
+        word: String,
+        reply: oneshot::Sender<Result<(), NotFound>>,
+    },
+    Health {
+        reply: oneshot::Sender<Health>,
+    },
 }
 
 impl Handle {

@@ -1,0 +1,186 @@
+//! The daemon, as a command speaks to it: HTTP over its socket.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use qd_server::{About, Problem};
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::exit::Exit;
+use crate::paths::Paths;
+
+/// A daemon that lives answers within milliseconds.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone)]
+pub struct Daemon {
+    socket: PathBuf,
+}
+
+impl Daemon {
+    pub fn at(paths: &Paths) -> Self {
+        Self { socket: paths.socket.clone() }
+    }
+
+    /// Who is there; none if nobody is.
+    pub async fn about(&self) -> Result<Option<About>> {
+        match self.connect().await {
+            Ok(sender) => {
+                let answer = request(sender, Method::GET, "/api/health").await?;
+                Ok(Some(serde_json::from_value(answer).context("another program answers there")?))
+            }
+            Err(error) if error.downcast_ref::<Exit>() == Some(&Exit::NoDaemon) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        request(self.connect().await?, Method::GET, path).await
+    }
+
+    pub async fn post(&self, path: &str) -> Result<Value> {
+        request(self.connect().await?, Method::POST, path).await
+    }
+
+    /// The board as it changes.
+    pub async fn stream(&self) -> Result<Events> {
+        let sender = self.connect().await?;
+        let response = send(sender, Method::GET, "/api/live/stream").await?;
+        Ok(Events { body: response.into_body(), text: String::new() })
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
+        let stream = match UnixStream::connect(&self.socket).await {
+            Ok(stream) => stream,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+            {
+                return Err(Exit::NoDaemon.into());
+            }
+            Err(error) => {
+                let place = self.socket.display().to_string();
+                return Err(anyhow!(error).context(format!("cannot reach the daemon at {place}")));
+            }
+        };
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(async move {
+            // Its end is seen by whoever reads the answer.
+            let _ = connection.await;
+        });
+        Ok(sender)
+    }
+}
+
+/// The events of a stream, one at a time.
+#[derive(Debug)]
+pub struct Events {
+    body: Incoming,
+    text: String,
+}
+
+/// One event: its name and what it carries.
+#[derive(Debug)]
+pub struct BoardEvent {
+    pub name: String,
+    pub data: Value,
+}
+
+impl Events {
+    /// None when the daemon has gone.
+    pub async fn next(&mut self) -> Result<Option<BoardEvent>> {
+        loop {
+            while let Some(end) = self.text.find("\n\n") {
+                let block: String = self.text.drain(..end + 2).collect();
+                if let Some(event) = parse(&block) {
+                    return Ok(Some(event));
+                }
+            }
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let Ok(frame) = frame else { return Ok(None) };
+            if let Some(data) = frame.data_ref() {
+                self.text.push_str(&String::from_utf8_lossy(data));
+            }
+        }
+    }
+}
+
+/// None for a comment, which is a sign of life.
+fn parse(block: &str) -> Option<BoardEvent> {
+    let field = |name: &str| {
+        let mut lines = block.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_start)
+    };
+    let name = field("event")?.to_owned();
+    let data = serde_json::from_str(field("data")?).ok()?;
+    Some(BoardEvent { name, data })
+}
+
+async fn request(sender: SendRequest<Full<Bytes>>, method: Method, path: &str) -> Result<Value> {
+    let response = send(sender, method, path).await?;
+    let status = response.status();
+    let body = timeout(ANSWER_WAIT_MAX, response.into_body().collect());
+    let body = body.await.context("the daemon does not answer")??.to_bytes();
+    if status.is_success() {
+        return serde_json::from_slice(&body).context("the daemon's answer is no JSON");
+    }
+    Err(match (status, serde_json::from_slice::<Problem>(&body)) {
+        (StatusCode::NOT_FOUND, Ok(problem)) if problem.code == "no_such_session" => {
+            Exit::NoSession(problem.message).into()
+        }
+        (_, Ok(problem)) => anyhow!("{}", problem.message),
+        (status, Err(_)) => anyhow!("the daemon answered {status}"),
+    })
+}
+
+async fn send(
+    mut sender: SendRequest<Full<Bytes>>,
+    method: Method,
+    path: &str,
+) -> Result<Response<Incoming>> {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "quarterdeck")
+        .body(Full::default())
+        .context("a word that cannot be part of an address")?;
+    let answer = timeout(ANSWER_WAIT_MAX, sender.send_request(request)).await;
+    Ok(answer.context("the daemon does not answer")??)
+}
+
+/// A word as part of a path.
+pub fn escaped(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let spell = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    word.bytes().map(spell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_read_and_signs_of_life_passed_over() {
+        let event = parse("event: summary\ndata: {\"a\":1}\nid: 7\n\n").expect("an event");
+        assert_eq!((event.name.as_str(), &event.data["a"]), ("summary", &Value::from(1)));
+        assert!(parse(":\n\n").is_none());
+        assert!(parse("event: x\ndata: {\n\n").is_none());
+    }
+
+    #[test]
+    fn a_word_cannot_leave_its_place_in_the_path() {
+        assert_eq!(escaped("sess_1-a.b~"), "sess_1-a.b~");
+        assert_eq!(escaped("../a b?ü"), "..%2Fa%20b%3F%C3%BC");
+    }
+}

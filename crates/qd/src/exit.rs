@@ -1,0 +1,35 @@
+//! How a command ends when it did not do what was asked. The codes are part of the interface and
+//! stand in the README.
+
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    NoDaemon,
+    NoSession(String),
+    /// What was waited for did not happen in time.
+    TimedOut,
+}
+
+impl Exit {
+    /// 1 is every other error, 2 a mistake in the command line.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::NoDaemon => 3,
+            Self::NoSession(_) => 4,
+            Self::TimedOut => 5,
+        }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDaemon => f.write_str("no daemon runs here; start one with `qd serve`"),
+            Self::NoSession(message) => f.write_str(message),
+            Self::TimedOut => f.write_str("it did not happen in time"),
+        }
+    }
+}
+
+impl std::error::Error for Exit {}

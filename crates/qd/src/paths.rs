@@ -1,0 +1,37 @@
+//! Where our own files are.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+#[derive(Debug, Clone)]
+pub struct Paths {
+    pub home: PathBuf,
+    /// Journal, spool, tokens, log.
+    pub state: PathBuf,
+    /// Where the daemon listens. The forwarder looks in the same places.
+    pub socket: PathBuf,
+}
+
+impl Paths {
+    pub fn from_environment() -> Result<Self> {
+        let home =
+            folder("HOME").context("HOME is not set; it says where agents keep their files")?;
+        let state = folder("XDG_STATE_HOME")
+            .unwrap_or_else(|| home.join(".local/state"))
+            .join("quarterdeck");
+        let socket = folder("XDG_RUNTIME_DIR")
+            .map_or_else(|| state.clone(), |runtime| runtime.join("quarterdeck"))
+            .join("qd.sock");
+        Ok(Self { home, state, socket })
+    }
+
+    pub fn tokens(&self) -> PathBuf {
+        self.state.join("tokens")
+    }
+}
+
+/// A relative folder is as good as none, says the XDG specification.
+fn folder(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,80 @@
+//! `qd serve`: the daemon itself.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use qd_broker::hook_intake;
+use qd_broker::runtime::{Runtime, Settings};
+use qd_server::{PORT, Server, Tokens};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::info;
+
+use crate::daemon::Daemon;
+use crate::paths::Paths;
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The TCP port on 127.0.0.1; 0 takes any that is free
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
+}
+
+pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
+    let socket = match hook_intake::bind(&paths.socket) {
+        Ok(socket) => socket,
+        Err(qd_broker::Error::SocketTaken { path }) => bail!(first_one(paths, &path).await),
+        Err(error) => return Err(error.into()),
+    };
+    socket.set_nonblocking(true)?;
+    let socket = UnixListener::from_std(socket)?;
+    let port = Server::listen(args.port).await.context("choose another with --port")?;
+    let address = port.local_addr()?;
+    let tokens = Tokens::open(&paths.tokens())?;
+    let (stop, stopped) = watch::channel(false);
+    let settings = Settings {
+        home: paths.home.clone(),
+        environment: std::env::vars_os().collect(),
+        state: paths.state.clone(),
+    };
+    let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    info!(%address, socket = %paths.socket.display(), "listening");
+    println!("Quarterdeck listens at http://{address} and {}", paths.socket.display());
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
+    let served = tokio::spawn(Server::serve(handle, tokens, socket, port, stopped));
+    let mut running = tokio::spawn(runtime.run());
+    let ran = tokio::select! {
+        ran = &mut running => ran,
+        _ = interrupted.recv() => ended(&stop, running).await,
+        _ = terminated.recv() => ended(&stop, running).await,
+    };
+    // Nobody takes anything in any more.
+    stop.send_replace(true);
+    served.await??;
+    let removed = std::fs::remove_file(&paths.socket);
+    removed.with_context(|| format!("cannot remove {}", paths.socket.display()))?;
+    ran?.context("the daemon cannot go on")
+}
+
+/// Tells the loop to stop and waits until all it took is written.
+async fn ended<T>(
+    stop: &watch::Sender<bool>,
+    running: tokio::task::JoinHandle<T>,
+) -> Result<T, tokio::task::JoinError> {
+    info!("stopping");
+    stop.send_replace(true);
+    running.await
+}
+
+/// Says where the daemon is that was here first.
+async fn first_one(paths: &Paths, socket: &std::path::Path) -> String {
+    let socket = socket.display();
+    match Daemon::at(paths).about().await {
+        Ok(Some(about)) => format!(
+            "a daemon already runs here: process {}, version {}, http://127.0.0.1:{}, socket {socket}",
+            about.pid, about.version, about.port
+        ),
+        Ok(None) | Err(_) => format!("a daemon already listens at {socket}, but does not answer"),
+    }
+}

@@ -1,0 +1,99 @@
+//! What can go wrong, and the one place that says it in HTTP.
+
+use std::io;
+use std::path::PathBuf;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use crate::wire::Problem;
+
+/// What keeps the server from serving.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot keep tokens at {}: {source}", path.display())]
+    Tokens { path: PathBuf, source: io::Error },
+    #[error("cannot listen on port {port}: {source}")]
+    Port { port: u16, source: io::Error },
+    #[error("cannot accept connections: {source}")]
+    Accept { source: io::Error },
+}
+
+/// Why a request was not answered as asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    NoToken,
+    WrongToken,
+    TooManyGuesses,
+    WeakScope,
+    ForeignHost,
+    ForeignOrigin,
+    NotJson,
+    NoHeader,
+    NoSuchRoute,
+    NoSuchSession,
+    SeveralSessions,
+    UnknownHarness,
+    Unreadable,
+    /// The loop is behind, or the disk is full.
+    NotTaken,
+    Stopping,
+}
+
+impl Refusal {
+    fn parts(self) -> (StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Self::NoToken => (S::UNAUTHORIZED, "no_token", "a bearer token is needed: `qd token`"),
+            Self::WrongToken => (S::UNAUTHORIZED, "wrong_token", "this token opens nothing"),
+            Self::TooManyGuesses => {
+                (S::TOO_MANY_REQUESTS, "too_many_guesses", "too many wrong tokens; wait a minute")
+            }
+            Self::WeakScope => (S::FORBIDDEN, "weak_scope", "this token may not do that"),
+            Self::ForeignHost => (S::FORBIDDEN, "foreign_host", "this is not a name of ours"),
+            Self::ForeignOrigin => {
+                (S::FORBIDDEN, "foreign_origin", "requests of other sites are refused")
+            }
+            Self::NotJson => (S::UNSUPPORTED_MEDIA_TYPE, "not_json", "application/json is needed"),
+            Self::NoHeader => (S::FORBIDDEN, "no_header", "the header x-quarterdeck is needed"),
+            Self::NoSuchRoute => (S::NOT_FOUND, "no_such_route", "there is nothing here"),
+            Self::NoSuchSession => (S::NOT_FOUND, "no_such_session", "no session of that name"),
+            Self::SeveralSessions => {
+                (S::CONFLICT, "several_sessions", "several sessions begin like that")
+            }
+            Self::UnknownHarness => {
+                (S::BAD_REQUEST, "unknown_harness", "no agent of that name is known here")
+            }
+            Self::Unreadable => (S::BAD_REQUEST, "unreadable", "the body cannot be read"),
+            Self::NotTaken => {
+                (S::SERVICE_UNAVAILABLE, "not_taken", "it was not taken; send it again")
+            }
+            Self::Stopping => (S::SERVICE_UNAVAILABLE, "stopping", "the daemon is stopping"),
+        }
+    }
+}
+
+impl From<qd_broker::runtime::Gone> for Refusal {
+    fn from(_: qd_broker::runtime::Gone) -> Self {
+        Self::Stopping
+    }
+}
+
+impl From<qd_broker::NotFound> for Refusal {
+    fn from(why: qd_broker::NotFound) -> Self {
+        match why {
+            qd_broker::NotFound::Nobody => Self::NoSuchSession,
+            qd_broker::NotFound::Several => Self::SeveralSessions,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, code, message) = self.parts();
+        let retryable = matches!(self, Self::NotTaken | Self::Stopping | Self::TooManyGuesses);
+        let problem = Problem { code: code.to_owned(), message: message.to_owned(), retryable };
+        (status, Json(problem)).into_response()
+    }
+}

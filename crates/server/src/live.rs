@@ -1,0 +1,46 @@
+//! The board's data.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use qd_broker::Card;
+use serde_json::{Value, json};
+
+use crate::error::Refusal;
+use crate::server::Server;
+use crate::wire::{About, SessionList, Summary};
+
+/// Says that we are here, and nothing else: anybody may ask.
+pub async fn healthz() -> Json<Value> {
+    Json(json!({ "status": "ok" }))
+}
+
+pub async fn health(State(server): State<Server>) -> Result<Json<About>, Refusal> {
+    Ok(Json(server.about().await?))
+}
+
+pub async fn sessions(State(server): State<Server>) -> Result<Json<SessionList>, Refusal> {
+    let (cards, _) = server.handle().board().await?;
+    Ok(Json(SessionList::of(cards)))
+}
+
+pub async fn summary(State(server): State<Server>) -> Result<Json<Summary>, Refusal> {
+    let (cards, _) = server.handle().board().await?;
+    Ok(Json(SessionList::of(cards).summary))
+}
+
+/// By our id, the agent's own, or a beginning of either that is unique.
+pub async fn session(
+    State(server): State<Server>,
+    Path(word): Path<String>,
+) -> Result<Json<Card>, Refusal> {
+    let card = server.handle().card(&word).await??;
+    card.map(|card| Json(*card)).ok_or(Refusal::NoSuchSession)
+}
+
+pub async fn dismiss(
+    State(server): State<Server>,
+    Path(word): Path<String>,
+) -> Result<Json<Value>, Refusal> {
+    server.handle().dismiss(&word).await??;
+    Ok(Json(json!({ "dismissed": true })))
+}

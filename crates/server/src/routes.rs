@@ -1,0 +1,80 @@
+//! Every route and what it asks for. The guard reads this table, and so do the tests: a route
+//! that is not in it answers nobody.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use tower_http::decompression::RequestDecompressionLayer;
+
+use crate::auth::Scope;
+use crate::error::Refusal;
+use crate::guard::{Via, guard};
+use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
+use crate::server::Server;
+use crate::{ingest, live, stream};
+
+/// A route and who may call it.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub need: Need,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    Nothing,
+    Scope(Scope),
+}
+
+const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route {
+    Route { method, path, need: Need::Scope(scope) }
+}
+
+pub const ROUTES: [Route; 11] = [
+    Route { method: "GET", path: "/healthz", need: Need::Nothing },
+    route("POST", "/api/live/hook", Scope::Ingest),
+    route("POST", "/v1/logs", Scope::Ingest),
+    route("POST", "/v1/metrics", Scope::Ingest),
+    route("POST", "/v1/traces", Scope::Ingest),
+    route("GET", "/api/health", Scope::Observe),
+    route("GET", "/api/live/sessions", Scope::Observe),
+    route("GET", "/api/live/sessions/{id}", Scope::Observe),
+    route("GET", "/api/live/summary", Scope::Observe),
+    route("GET", "/api/live/stream", Scope::Observe),
+    route("POST", "/api/sessions/{id}/dismiss", Scope::Operate),
+];
+
+/// What a route asks for; none for one that is not there.
+pub fn need(method: &Method, path: &str) -> Option<Need> {
+    // HEAD is GET without its body.
+    let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+    let found = ROUTES.iter().find(|route| route.method == method && route.path == path);
+    found.map(|route| route.need)
+}
+
+/// All routes, behind the guard of one door.
+pub fn router(server: Server, via: Via) -> Router {
+    let telemetry = Router::new()
+        .route("/v1/logs", post(ingest::logs))
+        .route("/v1/metrics", post(ingest::metrics))
+        .route("/v1/traces", post(ingest::traces))
+        .layer(DefaultBodyLimit::max(OTLP_BYTES_MAX))
+        .layer(RequestDecompressionLayer::new());
+    Router::new()
+        .route("/healthz", get(live::healthz))
+        .route("/api/health", get(live::health))
+        .route("/api/live/hook", post(ingest::hook))
+        .route("/api/live/sessions", get(live::sessions))
+        .route("/api/live/sessions/{id}", get(live::session))
+        .route("/api/live/summary", get(live::summary))
+        .route("/api/live/stream", get(stream::stream))
+        .route("/api/sessions/{id}/dismiss", post(live::dismiss))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .merge(telemetry)
+        .route_layer(from_fn_with_state(via, guard))
+        .fallback(async || Refusal::NoSuchRoute)
+        .with_state(server)
+}

@@ -1,0 +1,65 @@
+//! The shapes that go over the wire beside the card.
+
+use qd_broker::Card;
+use qd_broker::runtime::Health;
+use qd_session::operator::Group;
+use serde::{Deserialize, Serialize};
+
+/// `GET /api/live/sessions`, and the stream's `snapshot`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionList {
+    pub sessions: Vec<Card>,
+    pub summary: Summary,
+}
+
+/// `GET /api/live/summary`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    pub needs_you_count: usize,
+    pub autonomous_count: usize,
+    pub delivered_count: usize,
+}
+
+/// `GET /api/health`: who we are and how we are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct About {
+    pub version: String,
+    pub pid: u32,
+    pub port: u16,
+    #[serde(flatten)]
+    pub health: Health,
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    pub code: String,
+    pub message: String,
+    /// The same request may succeed later.
+    pub retryable: bool,
+}
+
+impl SessionList {
+    pub fn of(sessions: Vec<Card>) -> Self {
+        let summary = Summary::of(sessions.iter().map(|card| card.agent_state.group));
+        Self { sessions, summary }
+    }
+}
+
+impl Summary {
+    pub fn of(groups: impl Iterator<Item = Group>) -> Self {
+        let mut summary = Self::default();
+        for group in groups {
+            match group {
+                Group::NeedsYou => summary.needs_you_count += 1,
+                Group::Autonomous => summary.autonomous_count += 1,
+                Group::Delivered => summary.delivered_count += 1,
+            }
+        }
+        summary
+    }
+}
