@@ -172,13 +172,12 @@ pub(super) fn cut_short(
         return Err(Declined::Refused);
     }
     let (draft, _) = let_go(draft, state);
-    let ended = Turn { interrupting: false, ..turn.clone() };
     let said = Said::frozen(text.map(|text| &**text), cut_off);
     let (after, reason) = match turn.interrupting {
         true => (After::Interrupted, Reason::Interrupted),
         false => (After::Turn(said), Reason::StreamCompleted),
     };
-    flow::end_turn(draft, reason, &ended, Ready { after, owed: None })
+    flow::end_turn(draft, reason, turn, Ready { after, owed: None })
 }
 
 pub(super) fn turn_failed(

@@ -608,3 +608,83 @@ fn a_hook_for_named_tools_runs_for_them_alone() {
     let State::PostToolsHook { hooks, .. } = bench.machine.state() else { panic!("no hook") };
     assert_eq!(hooks.tool_runs, [bench.run("a")]);
 }
+
+#[test]
+fn d2_an_exit_that_was_expected_changes_nothing_in_error() {
+    let exits = |setup: Setup| {
+        let mut bench = Bench::with(setup);
+        bench.prompt().stream_failed(TroubleKind::Passing, None).is(Kind::Error);
+        bench.send(Event::HarnessExited { code: Some(1) });
+        bench
+    };
+    let ours = Setup { tools: Tools::Ours, process: Process::WholeSession, hooks: vec![] };
+    let one_turn = exits(Setup { process: Process::OneTurn, ..ours.clone() });
+    assert_eq!((one_turn.machine.stale(), one_turn.last.len()), (1, 0));
+    let mut whole = exits(ours);
+    assert_eq!(whole.is(Kind::Error).machine.stale(), 0, "it was not expected");
+    assert!(!whole.last.is_empty());
+    whole.send(Event::HarnessExited { code: Some(1) }).is(Kind::Error);
+    assert_eq!((whole.machine.stale(), whole.last.len()), (1, 0), "it is gone already");
+}
+
+#[test]
+fn d9_a_retry_by_hand_begins_a_new_series() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().stream_failed(TroubleKind::Passing, None).is(Kind::Error);
+    bench.send(Event::RetryRequested { target: RetryTarget::Llm }).is(Kind::CallingLlm);
+    bench.stream_failed(TroubleKind::Passing, None).is(Kind::Error);
+    assert_eq!(bench.started_timer().1, 250, "the first delay again");
+}
+
+#[test]
+fn d9_only_what_failed_can_be_repeated() {
+    let mut bench = Bench::new(vec![hook("h", FailurePolicy::FailSession)]);
+    let other = Seed(99).run(0);
+    bench.prompt().calls(&[("a", true)]).finish("a", lost()).is(Kind::Error);
+    bench.send(Event::RetryRequested { target: RetryTarget::Tool { run: other } });
+    assert_eq!(bench.is(Kind::Error).error().code, ErrorCode::StateTransitionInvalid);
+    let run = bench.run("a");
+    bench.send(Event::RetryRequested { target: RetryTarget::Tool { run } });
+    bench.finish("a", ok()).hook(Some("no")).is(Kind::Error);
+    let other = Seed(99).hook_run(0);
+    bench.send(Event::RetryRequested { target: RetryTarget::Hook { run: other } });
+    assert_eq!(bench.is(Kind::Error).error().code, ErrorCode::StateTransitionInvalid);
+}
+
+#[test]
+fn d11_late_timers_and_deltas_are_ignored_and_counted() {
+    let mut bench = Bench::new(vec![]);
+    let old = bench.prompt().turn();
+    bench.calls(&[("a", false)]).finish("a", ok()).is(Kind::CallingLlm);
+    bench.send(Event::TimerFired { timer: Timer::LlmSilence { turn: old } }).is(Kind::CallingLlm);
+    let turn = bench.turn();
+    bench.send(Event::StreamCompleted { turn: turn.clone(), text: None, cut_off: false });
+    bench.is(Kind::ProcessingResponse);
+    bench.send(Event::StreamDelta { turn });
+    assert_eq!((bench.machine.stale(), bench.machine.refused()), (2, 0));
+}
+
+#[test]
+fn d14_only_an_agent_that_is_held_is_freed() {
+    let freed = |tools: Tools| {
+        let hooks = vec![hook("h", FailurePolicy::FailSession)];
+        let mut bench = Bench::with(Setup { tools, process: Process::WholeSession, hooks });
+        bench.prompt();
+        if tools == Tools::Ours {
+            bench.calls(&[("a", true)]).finish("a", ok());
+        } else {
+            let turn = bench.turn();
+            let call = call("a", true);
+            bench.send(Event::ToolReported { turn: turn.clone(), call });
+            let call = CallId::from("a");
+            bench.send(Event::ToolEnded { turn: turn.clone(), call, is_error: false });
+            bench.send(Event::BatchHeld { turn });
+        }
+        bench.hook(Some("no")).is(Kind::Error);
+        bench.send(Event::InterruptRequested).is(Kind::Ready);
+        bench.actions()
+    };
+    let held = freed(Tools::TheirsHeld);
+    assert!(held.iter().any(|action| matches!(action, Action::ReleaseHarness)), "{held:?}");
+    assert!(!freed(Tools::Ours).iter().any(|action| matches!(action, Action::ReleaseHarness)));
+}
