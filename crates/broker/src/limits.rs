@@ -78,6 +78,13 @@ pub const LOSSES_MAX: u64 = 1 << 20;
 /// about the last twenty turns, which is what a card needs.
 pub const WINDOW_BYTES: usize = 256 << 10;
 
+/// Bytes of the first lines of such a file that are read as well: whose session it is, and its
+/// first prompt.
+pub const HEAD_BYTES: usize = 32 << 10;
+
+/// Longest of these lines. Codex writes its whole instructions into the first one.
+pub const HEAD_LINE_BYTES_MAX: u64 = 512 << 10;
+
 /// Longest transcript line we keep. Agents put whole tool results on one line, so it is generous;
 /// a longer one is skipped and reported, and does not stop the reader.
 pub const TRANSCRIPT_LINE_BYTES_MAX: usize = 4 << 20;

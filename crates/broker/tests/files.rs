@@ -180,18 +180,6 @@ async fn history_is_read_only_when_it_changes() {
 }
 
 #[tokio::test]
-async fn of_a_big_file_only_the_end_is_read() {
-    let home = Home::new();
-    let line = |number: usize| format!("{number:0999}");
-    let history: String = (0..2_000).map(|number| line(number) + "\n").collect();
-    home.append(CLAUDE, &history);
-    let mut files = home.files(BTreeMap::new());
-    let told = beginning(&mut files).await;
-    let expected: Vec<String> = (2_000 - told.len()..2_000).map(line).collect();
-    assert_eq!((told.len(), told), (262, expected));
-}
-
-#[tokio::test]
 async fn a_file_written_anew_is_told_again_and_that_is_said() {
     let home = Home::new();
     home.append(CLAUDE, "one\ntwo\n");
@@ -300,4 +288,32 @@ async fn a_file_left_behind_long_ago_is_an_end_and_nonsense_is_said_once() {
     let mut expected = [nonsense, client.exited("s1"), client.registry("s1", "busy")];
     expected.sort();
     assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn of_a_long_file_the_beginning_and_the_end_are_read_with_the_files_time() {
+    let home = Home::new();
+    let meta = format!("{{\"meta\":\"{}\"}}\n", "m".repeat(100_000));
+    home.append(CODEX, &meta);
+    for n in 0..5_000 {
+        home.append(CODEX, &format!("{{\"n\":{n},\"text\":\"{}\"}}\n", "x".repeat(100)));
+    }
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+    let file = File::options().append(true).open(home.0.join(CODEX)).unwrap();
+    file.set_modified(an_hour_ago).unwrap();
+    let mut files = home.files(BTreeMap::new());
+    let mut signals = Vec::new();
+    loop {
+        match timeout(PATIENCE, files.next()).await.unwrap().unwrap() {
+            News::Signal(signal) => signals.push(signal),
+            News::CaughtUp => break,
+            News::Notice(notice) => panic!("{notice:?}"),
+            News::Stopped(error) => panic!("{error}"),
+        }
+    }
+    assert!(signals[0].payload.starts_with(b"{\"meta\""), "the first line comes first");
+    assert!(signals.len() > 1_000 && signals.len() < 3_000, "{}", signals.len());
+    assert!(signals.last().unwrap().payload.starts_with(b"{\"n\":4999,"));
+    let hour_ms = 3_600_000;
+    assert!(signals.iter().all(|signal| now().ms_since(signal.at) >= hour_ms - 1_000));
 }

@@ -140,6 +140,7 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
         }
         writeln!(out, "{session}")?;
         writeln!(out, "  state     {}", told(&state))?;
+        writeln!(out, "  rule      {}", state.rule)?;
         writeln!(out, "  since     {:.3} s ago", at.ms_since(state.since) as f64 / 1e3)?;
         for request in monitor.open_requests() {
             writeln!(out, "  waits     {:?} {} {:?}", request.kind, request.id, request.stage)?;

@@ -1,5 +1,7 @@
 //! A driven session, as the operator sees it: the table at the end of the design's §4.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::observed::finished_state;
@@ -76,6 +78,7 @@ pub fn resolve(machine: &Machine) -> Option<AgentState> {
         label,
         confidence,
         source: Source::Driver,
+        rule: Cow::Borrowed("we drive it, and its state machine says so"),
         context: (!context.is_empty()).then_some(Value::Object(context)),
         since: machine.since(),
         evidence: Vec::new(),

@@ -3,6 +3,8 @@
 //! The order of the questions is the rule: has it ended? does it wait for somebody? is it at work?
 //! how did its turn end? Silence is judged last, and only what silence can tell.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::finished_turn::{Ending, Sign};
@@ -21,12 +23,14 @@ struct Verdict {
     label: String,
     confidence: f32,
     since: Stamp,
+    rule: &'static str,
     context: Map<String, Value>,
 }
 
 impl Verdict {
     fn new(group: Group, state: SubState, label: impl Into<String>, since: Stamp) -> Self {
-        Self { group, state, label: label.into(), confidence: 0.99, since, context: Map::new() }
+        let (label, context) = (label.into(), Map::new());
+        Self { group, state, label, confidence: 0.99, since, rule: "", context }
     }
 
     fn needs_you(state: SubState, label: impl Into<String>, since: Stamp) -> Self {
@@ -39,6 +43,12 @@ impl Verdict {
 
     fn sure(mut self, confidence: f32) -> Self {
         self.confidence = confidence;
+        self
+    }
+
+    /// The rule that led here, in a sentence.
+    fn by(mut self, rule: &'static str) -> Self {
+        self.rule = rule;
         self
     }
 
@@ -64,6 +74,7 @@ pub fn resolve(now: Timestamp, monitor: &Monitor) -> AgentState {
         label: verdict.label,
         confidence: verdict.confidence,
         source: verdict.since.source,
+        rule: Cow::Borrowed(verdict.rule),
         context: (!verdict.context.is_empty()).then_some(Value::Object(verdict.context)),
         since: verdict.since.at,
         evidence: monitor.evidence().to_vec(),
@@ -89,7 +100,8 @@ pub fn next_look(now: Timestamp, monitor: &Monitor) -> Option<Timestamp> {
 
 fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
     if let Life::Ended { at } = monitor.life() {
-        return Verdict::new(Group::Delivered, SubState::SESSION_ENDED, "Session closed", at);
+        return Verdict::new(Group::Delivered, SubState::SESSION_ENDED, "Session closed", at)
+            .by("the session, or the process that held it, was seen to end");
     }
     if let Some(request) = most_urgent(monitor) {
         return asked(monitor, &request);
@@ -100,9 +112,11 @@ fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
             SubState::COMPACTING,
             "Compacting the conversation",
             main.compaction_started,
-        ),
+        )
+        .by("a compaction began and has not ended"),
         Activity::Retrying(message) => {
             Verdict::autonomous(SubState::RETRYING, "Trying the model again", main.work)
+                .by("the client says that it tries the model again by itself")
                 .with_some("message", message)
         }
         Activity::Acting(open) => at_work(now, monitor, main, Some(open)),
@@ -131,6 +145,7 @@ fn asked(monitor: &Monitor, request: &Open<'_>) -> Verdict {
     };
     let waiting = monitor.open_requests().filter(|open| open.stage == Stage::Waiting).count();
     let verdict = Verdict::needs_you(state, label, request.since)
+        .by("a request is open, and a person is known to be needed for it")
         .with("requestId", request.id.as_str())
         .with_some("tool", request.ask.tool.as_ref().map(|tool| tool.as_str()))
         .with_some("text", request.ask.text.as_deref())
@@ -157,6 +172,7 @@ fn at_work(
         && now.ms_since(failed.at) >= FAILED_TOOL_GRACE_MS
     {
         return Verdict::needs_you(SubState::ERROR, "Tool failed, needs attention", failed)
+            .by("a tool failed and nothing has followed for ten seconds")
             .sure(0.95)
             .with("kind", "tool_failed");
     }
@@ -167,11 +183,13 @@ fn at_work(
         Some(open) => {
             let label = format!("Running {}", open.value.tool);
             Verdict::autonomous(SubState::ACTING, label, open.stamp)
+                .by("a tool began and has not ended, and no request is open")
                 .sure(trust(open.stamp.source, 0.9))
                 .with("tool", open.value.tool.as_str())
                 .with_some("about", open.value.about.as_deref())
         }
         None => Verdict::autonomous(SubState::THINKING, "Generating response...", main.work)
+            .by("a turn began and has not ended, and no tool runs")
             .sure(trust(main.work.source, 0.9)),
     }
 }
@@ -180,6 +198,7 @@ fn delegating(agent: &Agent) -> Verdict {
     let kind = agent.subagent.as_ref().and_then(|known| known.value.as_deref());
     let label = format!("Running {} subagent", kind.unwrap_or("a"));
     Verdict::autonomous(SubState::DELEGATING, label, agent.work)
+        .by("a subagent is at work")
         .with("agent", agent.id.as_str())
         .with_some("agentType", kind)
 }
@@ -189,7 +208,8 @@ fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
     let since = main.closed().max(monitor.last_end());
     match end {
         TurnEnd::Failed(failure) => failed(failure, since),
-        TurnEnd::Interrupted => Verdict::needs_you(SubState::INTERRUPTED, "Interrupted", since),
+        TurnEnd::Interrupted => Verdict::needs_you(SubState::INTERRUPTED, "Interrupted", since)
+            .by("a person, or the end of its process, cut the turn off"),
         TurnEnd::Completed { last_message, background } => {
             if let Some(newest) = monitor.working_subagents().last() {
                 return delegating(newest);
@@ -197,12 +217,14 @@ fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
             if *background > 0 {
                 let label = "Background work goes on";
                 return Verdict::autonomous(SubState::DELEGATING, label, since)
+                    .by("the turn ended, but left work in the background")
                     .with("background", *background);
             }
             let ended_on_it = main.stuck_on_failed_tool().is_some_and(|failed| failed <= since);
             if last_message.is_none() && ended_on_it {
                 let label = "Stopped at a failed tool";
                 return Verdict::needs_you(SubState::ERROR, label, since)
+                    .by("the turn ended on a failed tool, without a word")
                     .sure(0.8)
                     .with("kind", "tool_failed");
             }
@@ -222,12 +244,16 @@ pub(super) fn finished_state(sign: Sign) -> (Group, SubState, &'static str) {
 
 fn finished(sign: Sign, since: Stamp) -> Verdict {
     let (group, state, label) = finished_state(sign);
-    Verdict::new(group, state, label, since).sure(sign.confidence()).with("sign", sign.name())
+    Verdict::new(group, state, label, since)
+        .by("the turn ended, and its last message has this sign (finished-turn.md)")
+        .sure(sign.confidence())
+        .with("sign", sign.name())
 }
 
 fn failed(failure: &Failure, since: Stamp) -> Verdict {
     let (state, label) = failure_state(failure.kind);
     Verdict::needs_you(state, label, since)
+        .by("the turn ended because the model could not be asked")
         .sure(0.95)
         .with("kind", json!(failure.kind))
         .with_some("message", failure.message.as_deref())
@@ -251,10 +277,13 @@ fn never_prompted(monitor: &Monitor) -> Verdict {
     let started = monitor.last_start();
     if started.happened() {
         return Verdict::needs_you(SubState::IDLE, "Waiting for your first prompt", started)
+            .by("it was started, and nothing was asked of it yet")
             .sure(0.8);
     }
     let nothing = Stamp { at: monitor.last_signal(), ..Stamp::NEVER };
-    Verdict::autonomous(SubState::UNKNOWN, "Connecting...", nothing).sure(0.0)
+    Verdict::autonomous(SubState::UNKNOWN, "Connecting...", nothing)
+        .by("it exists, and nothing else is known")
+        .sure(0.0)
 }
 
 /// What silence can tell (rule 4). Work that nobody can observe becomes unknown; what waits for a
@@ -264,13 +293,17 @@ fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
     match monitor.life() {
         Life::Missing { at } if silence_ms >= MISSING_PROCESS_GRACE_MS => {
             let label = "Session ended";
-            Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, at).sure(0.9)
+            Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, at)
+                .by("no process holds it, and it has been silent for a minute")
+                .sure(0.9)
         }
         Life::Unobserved
             if silence_ms >= UNOBSERVED_WORK_MAX_MS && verdict.group == Group::Autonomous =>
         {
             let since = Stamp { source: Source::Fallback, ..verdict.since };
-            Verdict::autonomous(SubState::UNKNOWN, "Not heard of for a while", since).sure(0.3)
+            Verdict::autonomous(SubState::UNKNOWN, "Not heard of for a while", since)
+                .by("its process cannot be observed, and its work has been silent for ten minutes")
+                .sure(0.3)
         }
         Life::Missing { .. } | Life::Unobserved | Life::Alive | Life::Ended { .. } => verdict,
     }

@@ -64,6 +64,9 @@ pub struct AgentState {
     pub confidence: f32,
     /// Who told the fact that decided.
     pub source: Source,
+    /// The rule that decided, in a sentence.
+    #[serde(default)]
+    pub rule: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<serde_json::Value>,
     /// When the deciding fact happened. The card counts its time in state from here.

@@ -120,6 +120,7 @@ proptest! {
         let mut now = monitor.last_signal();
         for wait in waits {
             let shown = resolve(now, &monitor);
+            prop_assert!(!shown.rule.is_empty(), "a state without a rule: {:?}", shown);
             let look = next_look(now, &monitor);
             let then = now.plus_ms(wait);
             let quiet = look.is_none_or(|look| then < look);

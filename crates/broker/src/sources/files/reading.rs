@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,11 @@ use super::registry::{self, Contents, Registered};
 use super::{FileNotice, FileSignal, Heard, News};
 use crate::Error;
 use crate::limits::{
-    FILE_TURN_BYTES, HALF_LINES_BYTES_MAX, HISTORY_AGE_MS, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES,
+    FILE_TURN_BYTES, HALF_LINES_BYTES_MAX, HEAD_BYTES, HEAD_LINE_BYTES_MAX, HISTORY_AGE_MS,
+    TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES,
 };
 use crate::sources::places::Place;
-use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader};
+use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader, open};
 use crate::sources::watch::{Change, ChangeKind, Root, Watch};
 
 pub struct Reading {
@@ -29,6 +30,8 @@ pub struct Reading {
     places: Vec<Place>,
     positions: BTreeMap<PathBuf, Position>,
     tails: BTreeMap<Arc<Path>, TailReader>,
+    /// Files of which only the end will be read; their beginning says what they are.
+    headless: BTreeSet<Arc<Path>>,
     half_lines_bytes: usize,
     registries: BTreeMap<Arc<Path>, Entry>,
     /// Files with something to read, each once, in turn.
@@ -78,6 +81,7 @@ impl Reading {
             places,
             positions,
             tails: BTreeMap::new(),
+            headless: BTreeSet::new(),
             half_lines_bytes: 0,
             registries: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -133,7 +137,10 @@ impl Reading {
                     let Ok(metadata) = fs::metadata(&path) else { continue };
                     let seen = Seen::of(&metadata);
                     let kept = self.positions.remove(&*path);
-                    let tail = kept.map_or_else(|| Tail::from_last(seen), Tail::resume);
+                    let tail = match kept {
+                        Some(kept) => Tail::resume(kept),
+                        None => self.last_of(&path, seen),
+                    };
                     self.tails.insert(path.clone(), TailReader::new(path.clone(), tail));
                     let news =
                         kept.is_some_and(|kept| kept.seen != seen || kept.offset < seen.size);
@@ -165,6 +172,7 @@ impl Reading {
                 }
                 (Some((_, Channel::Registry)), _) => self.read_registry(&path),
                 (Some(_), ChangeKind::Gone) => {
+                    self.headless.remove(&path);
                     if let Some(reader) = self.tails.remove(&path) {
                         self.half_lines_bytes -= reader.tail().partial_len();
                     }
@@ -184,13 +192,20 @@ impl Reading {
         let kept = self.positions.remove(&*path);
         let (tail, reads) = match seen {
             Ok(_) if let Some(kept) = kept => (Tail::resume(kept), true),
-            Ok(seen) if self.is_history(seen) => (Tail::from_last(seen), false),
+            Ok(seen) if self.is_history(seen) => (self.last_of(&path, seen), false),
             Ok(_) | Err(_) => (Tail::from_start(), true),
         };
         self.tails.insert(path.clone(), TailReader::new(path.clone(), tail));
         if reads {
             self.enqueue(path);
         }
+    }
+
+    fn last_of(&mut self, path: &Arc<Path>, seen: Seen) -> Tail {
+        if seen.size > WINDOW_BYTES as u64 {
+            self.headless.insert(path.clone());
+        }
+        Tail::from_last(seen)
     }
 
     fn take_notices(&mut self) {
@@ -222,6 +237,9 @@ impl Reading {
 
     fn read_lines(&mut self, path: &Arc<Path>) -> Progress {
         let Some((harness, channel)) = self.place(path) else { return Progress::Waiting };
+        if self.headless.remove(path) {
+            self.read_head(harness, channel, path);
+        }
         let Some(reader) = self.tails.get_mut(path) else { return Progress::Waiting };
         let at = (self.now)();
         let outbox = &mut self.outbox;
@@ -232,6 +250,8 @@ impl Reading {
             match piece {
                 Piece::Line { bytes, .. } if bytes.trim_ascii().is_empty() => {}
                 Piece::Line { bytes, position } => {
+                    // A line without a time of its own is not younger than its file.
+                    let at = at.min(modified(position.seen));
                     let (payload, position) = (bytes.to_vec(), Some(position));
                     let signal = FileSignal { harness, channel, at, path, payload, position };
                     outbox.put(bytes.len(), Heard::News(News::Signal(signal)));
@@ -254,6 +274,25 @@ impl Reading {
         progress
     }
 
+    /// The first lines of a file whose end is read: whose session it is, and what was asked first.
+    fn read_head(&mut self, harness: Harness, channel: Channel, path: &Arc<Path>) {
+        let Ok((file, seen)) = open(path) else { return };
+        let at = (self.now)().min(modified(seen));
+        let mut lines = BufReader::new(file.take(HEAD_LINE_BYTES_MAX));
+        let (mut read, mut line) = (0, Vec::new());
+        while read < HEAD_BYTES
+            && lines.read_until(b'\n', &mut line).is_ok()
+            && line.ends_with(b"\n")
+        {
+            read += line.len();
+            let payload = line.trim_ascii_end().to_vec();
+            line.clear();
+            let path = path.clone();
+            let signal = FileSignal { harness, channel, at, path, payload, position: None };
+            self.outbox.put(signal.payload.len(), Heard::News(News::Signal(signal)));
+        }
+    }
+
     fn read_registry(&mut self, path: &Arc<Path>) {
         let Some((harness, channel)) = self.place(path) else { return };
         let at = (self.now)();
@@ -269,6 +308,7 @@ impl Reading {
                 if entry.bytes == bytes {
                     return;
                 }
+                let at = at.min(modified(seen));
                 entry.bytes.clone_from(&bytes);
                 entry.registered = Some(registered.clone());
                 let (path, payload) = (path.clone(), bytes);

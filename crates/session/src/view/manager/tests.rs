@@ -206,6 +206,7 @@ fn sessions_of_other_harnesses_are_shown_by_their_operator_state() {
             label: String::new(),
             confidence: 1.0,
             source: crate::moment::Source::Hook,
+            rule: "".into(),
             context: None,
             since: START,
             evidence: Vec::new(),

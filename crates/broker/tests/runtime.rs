@@ -1,0 +1,273 @@
+//! The one loop with a real journal, a real spool and real files: what it took is there after any
+//! end, once, and the board is what it would have been.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use qd_broker::Card;
+use qd_broker::hook_intake::{Frame, FrameId, Mode};
+use qd_broker::runtime::{BoardNews, Delivered, Handle, Runtime, Settings, now};
+use qd_session::operator::{Group, SubState};
+use qd_store::Journal;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Place {
+    folder: PathBuf,
+    next: AtomicU32,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("qd-runtime-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("home")).expect("a home");
+        Self { folder, next: AtomicU32::new(1) }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            home: self.folder.join("home"),
+            environment: BTreeMap::new(),
+            state: self.folder.join("state"),
+        }
+    }
+
+    fn start(&self) -> Daemon {
+        let (stop, stopped) = watch::channel(false);
+        let (runtime, handle) = Runtime::open(&self.settings(), stopped).expect("it opens");
+        let running = tokio::spawn(async move {
+            runtime.run().await.expect("it runs");
+        });
+        Daemon { handle, stop, running }
+    }
+
+    /// A hook as a forwarder sends it, stamped now.
+    fn hook(&self, session: &str, event: &str, more: &str) -> Frame {
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        let payload =
+            format!(r#"{{"session_id":"{session}","hook_event_name":"{event}","cwd":"/w"{more}}}"#);
+        Frame {
+            mode: Mode::Send,
+            id: FrameId(u128::from(now().0 * 1_000_000) << 64 | u128::from(n)),
+            at_ms: now().0,
+            seq: n,
+            harness: "claude-code".to_owned(),
+            event: None,
+            agent: None,
+            cut: None,
+            payload: payload.into_bytes(),
+        }
+    }
+
+    fn spool(&self, frame: &Frame) {
+        let body = frame.delivery().body;
+        let spool = self.settings().spool();
+        fs::create_dir_all(&spool).expect("a spool");
+        let name = format!("{}-{}", frame.id, body.len());
+        fs::write(spool.join(format!("{name}.part")), body).expect("written");
+        let part = spool.join(format!("{name}.part"));
+        fs::rename(part, spool.join(format!("{name}.frame"))).expect("renamed");
+    }
+
+    fn spooled(&self) -> usize {
+        let frames = fs::read_dir(self.settings().spool()).expect("a spool");
+        let is_frame = |path: &Path| path.extension().is_some_and(|ending| ending == "frame");
+        frames.filter(|entry| is_frame(&entry.as_ref().expect("an entry").path())).count()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+struct Daemon {
+    handle: Handle,
+    stop: watch::Sender<bool>,
+    running: JoinHandle<()>,
+}
+
+impl Daemon {
+    async fn stop(self) {
+        self.stop.send_replace(true);
+        timeout(PATIENCE, self.running).await.expect("it stops").expect("without a panic");
+    }
+
+    /// As kill -9 would: nothing more is written.
+    async fn kill(self) {
+        self.running.abort();
+        let _ = self.running.await;
+    }
+
+    async fn cards(&self) -> Vec<Card> {
+        self.handle.board().await.expect("it lives").0
+    }
+
+    /// Waits until a card looks like that.
+    async fn until(&self, is: impl Fn(&Card) -> bool) -> Card {
+        let (cards, mut changes) = self.handle.board().await.expect("it lives");
+        if let Some(card) = cards.into_iter().find(&is) {
+            return card;
+        }
+        let found = async {
+            loop {
+                let change = changes.recv().await.expect("it lives");
+                if let BoardNews::Shown(card) = &change.news
+                    && is(card)
+                {
+                    return (**card).clone();
+                }
+            }
+        };
+        timeout(PATIENCE, found).await.expect("it comes to that")
+    }
+}
+
+fn is(state: SubState) -> impl Fn(&Card) -> bool {
+    move |card| card.agent_state.state == state
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_kill() {
+    let place = Place::new("kill");
+    let daemon = place.start();
+    let prompt = place.hook("s-1", "UserPromptSubmit", r#","prompt":"fix the parser""#);
+    assert_eq!(daemon.handle.deliver(prompt.clone()).await, Delivered::Taken);
+    assert_eq!(daemon.handle.deliver(prompt.clone()).await, Delivered::Taken, "and forgotten");
+    let before = daemon.cards().await;
+    assert_eq!(before[0].agent_state.state, SubState::THINKING);
+    daemon.kill().await;
+
+    let daemon = place.start();
+    assert_eq!(daemon.cards().await, before);
+    let entries = daemon.handle.health().await.expect("it lives");
+    assert_eq!(daemon.handle.deliver(prompt).await, Delivered::Taken);
+    assert_eq!(daemon.handle.health().await.expect("it lives").hooks, entries.hooks, "known");
+    daemon.stop().await;
+    let (journal, _) = Journal::open(place.settings().journal(), Default::default()).expect("free");
+    assert_eq!(journal.deliveries().expect("readable").len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_under_review_when_it_was_killed_is_seen_to_need_a_person() {
+    let place = Place::new("review");
+    let daemon = place.start();
+    for hook in [
+        place.hook("s-1", "UserPromptSubmit", r#","prompt":"go""#),
+        place.hook(
+            "s-1",
+            "PermissionRequest",
+            r#","tool_name":"Bash","tool_input":{"command":"rm x"},"tool_use_id":"t-1""#,
+        ),
+    ] {
+        assert_eq!(daemon.handle.deliver(hook).await, Delivered::Taken);
+    }
+    // The 400 ms of silence that decide have not passed, and the handler that counts them goes.
+    daemon.kill().await;
+    let daemon = place.start();
+    let card = daemon.until(is(SubState::NEEDS_PERMISSION)).await;
+    assert_eq!(card.requests.len(), 1);
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn the_spool_is_drained_at_the_start_and_while_it_runs_each_frame_once() {
+    let place = Place::new("spool");
+    let first = place.hook("s-1", "UserPromptSubmit", r#","prompt":"one""#);
+    place.spool(&first);
+    let daemon = place.start();
+    daemon.until(is(SubState::THINKING)).await;
+    // Its acknowledgement was lost, so the forwarder spooled it as well.
+    let second = place.hook("s-2", "UserPromptSubmit", r#","prompt":"two""#);
+    assert_eq!(daemon.handle.deliver(second.clone()).await, Delivered::Taken);
+    place.spool(&second);
+    let third = place.hook("s-3", "UserPromptSubmit", r#","prompt":"three""#);
+    place.spool(&third);
+    daemon.until(|card| &*card.vendor_id == "s-3").await;
+    let health = daemon.handle.health().await.expect("it lives");
+    assert_eq!((health.hooks, health.spooled), (3, 2));
+    daemon.stop().await;
+    assert_eq!(place.spooled(), 0);
+}
+
+#[tokio::test]
+async fn a_hook_of_nobody_we_know_is_kept_counted_and_changes_nothing() {
+    let place = Place::new("unknown");
+    let daemon = place.start();
+    let frame = Frame { harness: "somebody".to_owned(), ..place.hook("s-1", "Stop", "") };
+    assert_eq!(daemon.handle.deliver(frame).await, Delivered::Taken);
+    let broken = Frame { payload: b"{\xff half".to_vec(), ..place.hook("s-1", "Stop", "") };
+    assert_eq!(daemon.handle.deliver(broken).await, Delivered::Taken);
+    let health = daemon.handle.health().await.expect("it lives");
+    assert_eq!((health.unknown, health.hooks), (1, 2));
+    assert_eq!(daemon.cards().await, []);
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_dismissed_session_stays_dismissed_after_a_restart() {
+    let place = Place::new("dismiss");
+    let daemon = place.start();
+    let stop = r#","stop_hook_active":false,"last_assistant_message":"Shall I go on?""#;
+    for hook in [
+        place.hook("s-1", "UserPromptSubmit", r#","prompt":"go""#),
+        place.hook("s-1", "Stop", stop),
+    ] {
+        assert_eq!(daemon.handle.deliver(hook).await, Delivered::Taken);
+    }
+    daemon.until(|card| card.agent_state.group == Group::NeedsYou).await;
+    daemon.handle.dismiss("s-1").await.expect("it lives").expect("it is there");
+    assert!(daemon.handle.dismiss("nobody").await.expect("it lives").is_err());
+    let before = daemon.cards().await;
+    assert_eq!(before[0].agent_state.group, Group::Delivered);
+    daemon.kill().await;
+    let daemon = place.start();
+    assert_eq!(daemon.cards().await, before);
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn transcripts_that_are_read_again_tell_nothing_new() {
+    let place = Place::new("files");
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../harness/captured/claude-code/tui-permission-allow/signals.jsonl");
+    let transcript = place.folder.join("home/.claude/projects/-w/5f0.jsonl");
+    fs::create_dir_all(transcript.parent().expect("a folder")).expect("made");
+    let lines = fs::read_to_string(capture).expect("a capture");
+    let lines = lines.lines().filter_map(|line| {
+        let signal: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        (signal["source"] == "transcript").then(|| signal["payload"].clone())
+    });
+    let text: String = lines
+        .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned) + "\n")
+        .collect();
+    assert!(!text.is_empty(), "the capture has a transcript");
+    fs::write(&transcript, text).expect("written");
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let daemon = place.start();
+        daemon.until(|_| true).await;
+        let health = async {
+            while !daemon.handle.health().await.expect("it lives").caught_up {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, health).await.expect("it catches up");
+        let cards = daemon.cards().await;
+        daemon.stop().await;
+        let journal = place.settings().journal();
+        let (_, opened) = Journal::open(journal, Default::default()).expect("free");
+        assert!(opened.entries > 0);
+        told.push((cards, opened.entries));
+    }
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0], told[2]);
+}
