@@ -10,7 +10,9 @@ use qd_session::machine::{
     Verdict,
 };
 use qd_session::moment::Timestamp;
+use qd_session::operator::resolve_driven;
 use qd_session::seed::Seed;
+use serde_json::json;
 
 use super::world::{call, judged};
 
@@ -628,6 +630,22 @@ fn d2_an_exit_that_was_expected_changes_nothing_in_error() {
 }
 
 #[test]
+fn d2_the_exit_that_ends_a_turn_is_late_when_nothing_runs() {
+    let exits = |process: Process, pauses: bool| {
+        let mut bench = Bench::with(Setup { tools: Tools::Ours, process, hooks: vec![] });
+        if pauses {
+            bench.send(Event::PauseRequested { cause: PauseCause::Operator }).is(Kind::Paused);
+        }
+        bench.send(Event::HarnessExited { code: Some(0) });
+        (bench.machine.stale(), bench.last.is_empty())
+    };
+    for pauses in [false, true] {
+        assert_eq!(exits(Process::OneTurn, pauses), (1, true));
+        assert_eq!(exits(Process::WholeSession, pauses), (0, false));
+    }
+}
+
+#[test]
 fn d9_a_retry_by_hand_begins_a_new_series() {
     let mut bench = Bench::new(vec![]);
     bench.prompt().stream_failed(TroubleKind::Passing, None).is(Kind::Error);
@@ -687,4 +705,29 @@ fn d14_only_an_agent_that_is_held_is_freed() {
     let held = freed(Tools::TheirsHeld);
     assert!(held.iter().any(|action| matches!(action, Action::ReleaseHarness)), "{held:?}");
     assert!(!freed(Tools::Ours).iter().any(|action| matches!(action, Action::ReleaseHarness)));
+}
+
+#[test]
+fn d9_in_ready_only_the_runs_that_failed_can_be_repeated() {
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().calls(&[("a", false)]).finish("a", lost()).is(Kind::Error);
+    bench.fire_retry().finish("a", lost()).is(Kind::Ready);
+    let run = Seed(99).run(0);
+    bench.send(Event::RetryRequested { target: RetryTarget::Tool { run } });
+    assert_eq!(bench.is(Kind::Ready).error().code, ErrorCode::StateTransitionInvalid);
+}
+
+#[test]
+fn the_operator_is_shown_what_waits_and_how_much() {
+    let ask = |id: &str| judged(call(id, true), Verdict::Ask);
+    let mut bench = Bench::new(vec![]);
+    bench.prompt().answered(vec![ask("a"), ask("b"), ask("c")]).is(Kind::AwaitingApproval);
+    let shown = |bench: &Bench| resolve_driven(&bench.machine).expect("it is on the board").context;
+    let context = shown(&bench).expect("a request");
+    assert_eq!((&context["requestId"], &context["waiting"]), (&json!("a"), &json!(3)));
+    assert_eq!(context["tool"], json!(call("a", true).name));
+    let one = Bench::new(vec![]).prompt().answered(vec![ask("a")]).machine.clone();
+    let context = resolve_driven(&one).and_then(|state| state.context).expect("a request");
+    assert_eq!(context.get("waiting"), None, "one is one");
+    assert_eq!(shown(Bench::new(vec![]).prompt()), None, "nothing to show");
 }
