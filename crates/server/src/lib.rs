@@ -21,6 +21,6 @@ mod wire;
 pub use auth::{Scope, Tokens};
 pub use error::Error;
 pub use guard::HEADER;
-pub use routes::{ROUTES, Route};
+pub use routes::{Need, ROUTES, Route};
 pub use server::{PORT, Server};
 pub use wire::{About, Problem, SessionList, Summary};

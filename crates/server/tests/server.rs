@@ -1,0 +1,351 @@
+//! The server on a real port and a real socket, over a real loop: who is let in, what is taken,
+//! and what the stream says.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use qd_broker::hook_intake;
+use qd_broker::runtime::{Runtime, Settings};
+use qd_server::{HEADER, Need, ROUTES, Route, Scope, Server, Tokens};
+use serde_json::{Value, json};
+use tokio::net::UnixListener;
+use tokio::runtime::Runtime as Tokio;
+use tokio::sync::watch;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A daemon of its own. Requests are made from this thread, so they may block.
+struct Daemon {
+    folder: PathBuf,
+    port: u16,
+    tokens: Tokens,
+    stop: watch::Sender<bool>,
+    tokio: Option<Tokio>,
+}
+
+impl Daemon {
+    fn start(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("qd-server-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let tokio = Tokio::new().expect("a runtime");
+        let tokens = Tokens::open(&folder.join("tokens")).expect("tokens");
+        let (stop, stopped) = watch::channel(false);
+        let port = tokio.block_on(async {
+            let settings = Settings {
+                home: folder.clone(),
+                environment: BTreeMap::new(),
+                state: folder.join("state"),
+            };
+            let (runtime, handle) = Runtime::open(&settings, stopped.clone()).expect("it opens");
+            let socket = hook_intake::bind(&folder.join("qd.sock")).expect("a socket");
+            socket.set_nonblocking(true).expect("a socket that can wait");
+            let socket = UnixListener::from_std(socket).expect("a socket of the runtime");
+            let listener = Server::listen(0).await.expect("a port");
+            let port = listener.local_addr().expect("an address").port();
+            tokio::spawn(runtime.run());
+            tokio::spawn(Server::serve(handle, tokens.clone(), socket, listener, stopped));
+            port
+        });
+        Self { folder, port, tokens, stop, tokio: Some(tokio) }
+    }
+
+    fn request(&self, method: &str, path: &str) -> Request<'_> {
+        let host = format!("127.0.0.1:{}", self.port);
+        let headers = vec![("host".to_owned(), host), ("connection".to_owned(), "close".into())];
+        let (method, path) = (method.to_owned(), path.to_owned());
+        Request { daemon: self, method, path, headers, body: Vec::new() }
+    }
+
+    fn socket(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.folder.join("qd.sock")).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("patience");
+        stream
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(tokio) = self.tokio.take() {
+            tokio.shutdown_timeout(Duration::from_secs(5));
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+struct Request<'a> {
+    daemon: &'a Daemon,
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request<'_> {
+    fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn token(self, scope: Scope) -> Self {
+        let bearer = format!("Bearer {}", self.daemon.tokens.token(scope));
+        self.with("authorization", &bearer)
+    }
+
+    fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        let len = self.body.len().to_string();
+        self.with("content-length", &len)
+    }
+
+    fn open(self) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.daemon.port)).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("patience");
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream.write_all(&self.body).expect("sent");
+        stream
+    }
+
+    fn send(self) -> (u16, String) {
+        answer(self.open())
+    }
+
+    fn json(self) -> Value {
+        let (status, body) = self.send();
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    fn refused(self) -> (u16, String) {
+        let (status, body) = self.send();
+        let problem: Value = serde_json::from_str(&body).unwrap_or_default();
+        (status, problem["code"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+fn answer(mut stream: impl Read) -> (u16, String) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, body.to_owned())
+}
+
+fn path(route: &Route) -> String {
+    route.path.replace("{id}", "nobody")
+}
+
+#[test]
+fn every_route_refuses_whoever_should_not_be_there() {
+    let daemon = Daemon::start("guard");
+    for route in &ROUTES {
+        let plain = || daemon.request(route.method, &path(route)).body("{}");
+        let admin = || plain().token(Scope::Admin);
+        let host = format!("evil.example:{}", daemon.port);
+        assert_eq!(
+            admin().with("host", &host).refused(),
+            (403, "foreign_host".into()),
+            "{route:?}"
+        );
+        let origin = admin().with("origin", "http://evil.example");
+        assert_eq!(origin.refused(), (403, "foreign_origin".into()), "{route:?}");
+        let site = admin().with("sec-fetch-site", "cross-site");
+        assert_eq!(site.refused(), (403, "foreign_origin".into()), "{route:?}");
+        let Need::Scope(needed) = route.need else { continue };
+        assert_eq!(plain().refused(), (401, "no_token".into()), "{route:?}");
+        let cookie =
+            plain().with("cookie", &format!("token={}", daemon.tokens.token(Scope::Admin)));
+        assert_eq!(cookie.refused(), (401, "no_token".into()), "{route:?}");
+        let wrong = plain().with("authorization", "Bearer 0123");
+        assert_eq!(wrong.refused(), (401, "wrong_token".into()), "{route:?}");
+        for weak in Scope::ALL.into_iter().filter(|scope| *scope < needed) {
+            assert_eq!(plain().token(weak).refused(), (403, "weak_scope".into()), "{route:?}");
+        }
+        if route.method == "POST" && needed > Scope::Ingest {
+            assert_eq!(admin().refused(), (415, "not_json".into()), "{route:?}");
+            let json = admin().with("content-type", "application/json");
+            assert_eq!(json.refused(), (403, "no_header".into()), "{route:?}");
+        }
+    }
+    let (status, code) = daemon.request("GET", "/api/else").token(Scope::Admin).refused();
+    assert_eq!((status, code.as_str()), (404, "no_such_route"));
+    let put = daemon.request("PUT", "/api/live/sessions").token(Scope::Admin);
+    assert!((400..500).contains(&put.send().0));
+}
+
+#[test]
+fn a_flood_of_wrong_tokens_is_not_looked_at() {
+    let daemon = Daemon::start("flood");
+    let guess = || daemon.request("GET", "/api/health").with("authorization", "Bearer 0").refused();
+    let first = (0..100).map(|_| guess().0).position(|status| status == 429);
+    assert!(first.is_some_and(|first| first >= 50), "{first:?}");
+}
+
+#[test]
+fn a_hook_that_is_answered_is_on_the_board() {
+    let daemon = Daemon::start("hook");
+    let payload = r#"{"session_id":"s-1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
+    let hook = daemon.request("POST", "/api/live/hook").token(Scope::Ingest).body(payload);
+    assert_eq!(hook.json(), json!({}));
+    let codex = daemon.request("POST", "/api/live/hook?harness=codex").token(Scope::Ingest);
+    let payload = r#"{"session_id":"c-1","turn_id":"t","hook_event_name":"UserPromptSubmit","prompt":"go","model":"m","permission_mode":"default","cwd":"/w"}"#;
+    assert_eq!(codex.body(payload).json(), json!({}));
+    let nobody = daemon.request("POST", "/api/live/hook?harness=nobody").token(Scope::Ingest);
+    assert_eq!(nobody.body("{}").refused(), (400, "unknown_harness".into()));
+    let huge = daemon.request("POST", "/api/live/hook").token(Scope::Ingest);
+    assert_eq!(huge.body(vec![b' '; (1 << 20) + 1]).send().0, 413);
+
+    let list = daemon.request("GET", "/api/live/sessions").token(Scope::Observe).json();
+    let ids: Vec<&str> = list["sessions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|s| s["vendorId"].as_str())
+        .collect();
+    assert_eq!((ids.len(), ids.contains(&"s-1"), ids.contains(&"c-1")), (2, true, true));
+    let summary = daemon.request("GET", "/api/live/summary").token(Scope::Observe).json();
+    assert_eq!(summary, list["summary"]);
+    let one = daemon.request("GET", "/api/live/sessions/s-1").token(Scope::Observe).json();
+    assert_eq!(one["agentState"]["state"], "thinking");
+    assert_eq!(one["agentState"]["rule"], "a turn began and has not ended, and no tool runs");
+    let none = daemon.request("GET", "/api/live/sessions/zzz").token(Scope::Observe);
+    assert_eq!(none.refused(), (404, "no_such_session".into()));
+    let health = daemon.request("GET", "/api/health").token(Scope::Observe).json();
+    assert_eq!((&health["hooks"], &health["port"]), (&json!(2), &json!(daemon.port)));
+    assert_eq!(daemon.request("GET", "/healthz").json(), json!({"status": "ok"}));
+}
+
+/// A body of Claude Code's telemetry from a recording, as JSON.
+fn telemetry() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harness/captured/claude-code");
+    let mut captures: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("captures").map(|one| one.expect("one").path()).collect();
+    captures.sort();
+    let signals = captures.iter().flat_map(|capture| {
+        let text = std::fs::read_to_string(capture.join("signals.jsonl")).expect("signals");
+        text.lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+            .collect::<Vec<_>>()
+    });
+    let mut bodies = signals
+        .filter(|signal| signal["source"] == "otel")
+        .map(|signal| signal["payload"].clone())
+        .filter(|body| body.to_string().contains("user_prompt"));
+    let body = bodies.next().expect("a recording with telemetry");
+    body.as_str().map_or_else(|| body.to_string(), str::to_owned)
+}
+
+#[test]
+fn telemetry_is_taken_as_json_whole_and_in_chunks() {
+    let daemon = Daemon::start("otlp");
+    let body = telemetry();
+    let whole = daemon.request("POST", "/v1/logs").token(Scope::Ingest);
+    let whole = whole.with("content-type", "application/json").body(body.clone());
+    assert_eq!(whole.json(), json!({}));
+    let list = |daemon: &Daemon| {
+        let list = daemon.request("GET", "/api/live/sessions").token(Scope::Observe).json();
+        list["sessions"].as_array().expect("a list").len()
+    };
+    assert_eq!(list(&daemon), 1);
+
+    let again = Daemon::start("otlp-chunks");
+    let chunked = again.request("POST", "/v1/logs").token(Scope::Ingest);
+    let chunked = chunked.with("content-type", "application/json");
+    let mut stream = chunked.with("transfer-encoding", "chunked").open();
+    for chunk in body.as_bytes().chunks(100) {
+        write!(stream, "{:x}\r\n", chunk.len()).expect("sent");
+        stream.write_all(chunk).expect("sent");
+        stream.write_all(b"\r\n").expect("sent");
+    }
+    stream.write_all(b"0\r\n\r\n").expect("sent");
+    assert_eq!(answer(stream), (200, "{}".to_owned()));
+    assert_eq!(list(&again), 1);
+
+    let broken =
+        again.request("POST", "/v1/traces").token(Scope::Ingest).body(b"\xff\xff".to_vec());
+    assert_eq!(broken.refused(), (400, "unreadable".into()));
+}
+
+#[test]
+fn the_socket_takes_frames_and_answers_commands() {
+    let daemon = Daemon::start("socket");
+    let payload = r#"{"session_id":"s-1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
+    let sum = payload.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    let frame = format!(
+        "qd1 send id={:032x} at=1794768000000 seq=1 harness=claude-code sum={sum:016x} len={}\n{payload}",
+        7,
+        payload.len()
+    );
+    let mut stream = daemon.socket();
+    let mut ack = [0];
+    // In two pieces, and the same frame twice.
+    stream.write_all(&frame.as_bytes()[..3]).expect("sent");
+    stream.write_all(&frame.as_bytes()[3..]).expect("sent");
+    stream.read_exact(&mut ack).expect("answered");
+    assert_eq!(ack, [hook_intake::ACK]);
+    stream.write_all(frame.as_bytes()).expect("sent");
+    stream.read_exact(&mut ack).expect("answered");
+    assert_eq!(ack, [hook_intake::ACK]);
+    stream.write_all(b"qd1 nonsense\n").expect("sent");
+    stream.read_exact(&mut ack).expect("answered");
+    assert_eq!(ack, [hook_intake::REFUSAL]);
+    assert_eq!(stream.read(&mut ack).expect("closed"), 0);
+
+    let mut command = daemon.socket();
+    let get = "GET /api/live/sessions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    command.write_all(get.as_bytes()).expect("sent");
+    let (status, body) = answer(command);
+    let list: Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!((status, list["sessions"].as_array().map(Vec::len)), (200, Some(1)));
+
+    // One that says nothing at all keeps nobody else from being served.
+    let _silent = daemon.socket();
+    let mut garbage = daemon.socket();
+    garbage.write_all(&[0xff; 4_096]).expect("sent");
+    let (status, _) = answer(garbage);
+    assert!(status == 400 || status == 0, "{status}");
+    assert_eq!(daemon.request("GET", "/healthz").send().0, 200);
+}
+
+#[test]
+fn the_stream_begins_with_a_snapshot_and_tells_each_change() {
+    let daemon = Daemon::start("stream");
+    let mut stream = daemon.request("GET", "/api/live/stream").token(Scope::Observe).open();
+    let mut text = String::new();
+    let mut read_until = |wanted: &str| {
+        let mut buffer = [0; 4_096];
+        while !text.contains(wanted) {
+            let count = stream.read(&mut buffer).expect("more");
+            assert!(count > 0, "ended before {wanted:?}: {text}");
+            text += &String::from_utf8_lossy(&buffer[..count]);
+        }
+        text.clone()
+    };
+    read_until("event: snapshot");
+    let payload = r#"{"session_id":"s-1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
+    daemon.request("POST", "/api/live/hook").token(Scope::Ingest).body(payload).json();
+    read_until("event: session_changed");
+    let told = read_until("event: summary");
+    assert!(told.contains(r#""autonomousCount":1"#) && told.contains("id: 1"), "{told}");
+
+    let dismissed = daemon
+        .request("POST", "/api/sessions/s-1/dismiss")
+        .token(Scope::Operate)
+        .with("content-type", "application/json")
+        .with(HEADER, "1")
+        .body("{}");
+    assert_eq!(dismissed.json(), json!({"dismissed": true}));
+}
