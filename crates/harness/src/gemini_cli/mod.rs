@@ -27,3 +27,4 @@ mod transcript;
 mod wire;
 
 pub use self::handler::Handler;
+pub use self::transcript::ChatHeader;
