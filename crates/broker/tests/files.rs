@@ -301,3 +301,29 @@ async fn a_file_left_behind_long_ago_is_an_end_and_nonsense_is_said_once() {
     expected.sort();
     assert_eq!(told, expected);
 }
+
+#[tokio::test]
+async fn a_client_in_a_container_ends_when_it_says_so() {
+    let home = Home::new();
+    let mut client = Client::new();
+    client.kill();
+    // Its pid is nobody's here, or somebody else's.
+    for (pid, session) in [(client.process.pid, "s1"), (std::process::id(), "s2")] {
+        let registry = format!(
+            r#"{{"pid":{pid},"sessionId":"{session}","procStart":"1","pidDomain":"linux:0c59:pid:[7]"}}"#
+        );
+        let path = format!(".claude/sessions/{pid}.json");
+        home.append(&path, &registry);
+        home.age(&path);
+        let mut files = home.files(BTreeMap::new());
+        assert_eq!(beginning(&mut files).await, [registry.as_str()]);
+        home.append(CLAUDE, "after\n");
+        assert_eq!(text(&signal(&mut files).await), "after");
+        fs::remove_file(home.0.join(&path)).unwrap();
+        let end = signal(&mut files).await;
+        let exited =
+            format!(r#"{{"exited":true,"pid":{pid},"procStart":"1","sessionId":"{session}"}}"#);
+        assert_eq!((end.channel, text(&end)), (Channel::Process, exited));
+        fs::remove_file(home.0.join(CLAUDE)).unwrap();
+    }
+}
