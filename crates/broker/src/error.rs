@@ -33,6 +33,8 @@ pub enum Error {
     Watch { doing: &'static str, source: io::Error },
     #[error("more than {} processes are observed", crate::limits::PROCESSES_MAX)]
     ProcessesTooMany,
+    #[error("cannot start to look for the holders of sessions")]
+    Holders { source: io::Error },
     #[error("cannot start to observe processes")]
     Processes { source: io::Error },
 }

@@ -3,7 +3,10 @@
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+mod codex_locks;
 pub mod files;
+mod gemini_chats;
+pub mod holders;
 mod inotify;
 pub mod places;
 pub mod processes;

@@ -22,7 +22,7 @@ use crate::limits::{
 };
 use crate::sources::places::Place;
 use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader};
-use crate::sources::watch::{Change, ChangeKind, Root, Watch};
+use crate::sources::watch::{Change, ChangeKind, Root, Tells, Watch};
 
 pub struct Reading {
     watch: Watch,
@@ -72,6 +72,7 @@ impl Reading {
             path: place.path.clone(),
             enters: place.enters(),
             wants: place.wants(),
+            tells: Tells::Changes,
         };
         Self {
             watch: Watch::new(places.iter().map(root).collect()),
