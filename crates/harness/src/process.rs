@@ -101,10 +101,7 @@ mod tests {
     /// A session at work.
     fn working(harness: Harness) -> Story {
         let mut story = Story::of(harness);
-        let event = match harness {
-            Harness::GeminiCli => "BeforeAgent",
-            _ => "UserPromptSubmit",
-        };
+        let event = if harness == Harness::GeminiCli { "BeforeAgent" } else { "UserPromptSubmit" };
         let hook = json!({"session_id": "s", "hook_event_name": event, "prompt": "go"});
         story.hear(0, Channel::Hook, &hook);
         story.wait(1_000);
