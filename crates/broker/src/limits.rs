@@ -136,8 +136,8 @@ pub const CHATS_MAX: usize = 1_024;
 /// Chat files that changed and wait to be looked at; one more is looked at with its next change.
 pub const TOUCHED_CHATS_MAX: usize = 1_024;
 
-/// Between two looks through all processes: each takes some milliseconds, and chats change many
-/// times a second.
+/// Between two looks through all processes: each takes half a millisecond for a hundred of them,
+/// and chats change many times a second.
 pub const CHAT_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Longest first line of a chat file. Real ones have 250 bytes.

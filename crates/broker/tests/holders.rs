@@ -129,6 +129,21 @@ async fn codex_is_killed_and_resumed() {
     }
 }
 
+#[tokio::test]
+async fn a_codex_daemon_holds_the_threads_of_its_terminals() {
+    let mut watched = Watched::new();
+    let codex = Client::codex(&watched.home, &watched.model).unwrap().in_terminal().unwrap();
+    let begun = watched.next().await;
+    let thread = session(&begun);
+    let daemon = begun["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap();
+    let daemon = Process::with_pid(daemon).unwrap();
+    assert_eq!(begun, seen(&thread, daemon));
+    assert_ne!(daemon, process(&codex));
+    let killed = Command::new("kill").args(["-9", &daemon.pid.to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(watched.next().await, exited(&thread, daemon));
+}
+
 /// The chats of the only project.
 fn chats(home: &Path) -> Vec<PathBuf> {
     let folder = home.join(".gemini/tmp/acme/chats");

@@ -1,4 +1,5 @@
-//! What agents leave on this machine without being asked: session files, registries, processes.
+//! What agents leave on this machine without being asked: session files, registries, locks,
+//! processes.
 //!
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
