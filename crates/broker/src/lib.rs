@@ -2,8 +2,8 @@
 //!
 //! [`Broker`] decides, purely, for all of them; [`hook_intake`] takes what hook forwarders send and
 //! what they left on disk while nobody listened; [`sources`] read session files and registries,
-//! find out who holds which session, and tell when processes end. What is not here yet: the one loop that waits for things and hands
-//! them in.
+//! find out who holds which session, and tell when processes end. What is not here yet: the one
+//! loop that waits for things and hands them in.
 
 mod broker;
 mod card;

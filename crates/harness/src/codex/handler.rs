@@ -90,9 +90,12 @@ impl Handler {
         let (Some(id), Some(seen)) = (report.session_id.as_deref(), report.sighting()) else {
             return self.not_understood(signal, None);
         };
-        // Subagents are held like sessions.
-        if self.is_stranger(signal, id) {
-            return;
+        // Subagents are held like sessions, so it must be introduced. No end may be lost, though.
+        if !self.roster.knows(id) {
+            if self.hold.keep(Stranger::Thread(Arc::from(id)), signal) {
+                return;
+            }
+            self.roster.assume(signal.at, id, Role::Session);
         }
         let mark = Mark::arrival(signal);
         if let Some(thread) = self.roster.thread(signal.at, id) {
@@ -305,6 +308,20 @@ mod tests {
         give(&mut handler, Channel::Process, seen);
         handler.introduce(Timestamp(0), "T", Role::Subagent { session: Arc::from("P") });
         assert_eq!(handler.handle_timeout(due), []);
+    }
+
+    #[test]
+    fn the_exits_of_many_strangers_are_all_told() {
+        let mut handler = Handler::default();
+        let mut told = Vec::new();
+        for thread in 0..400 {
+            let exited = format!(r#"{{"sessionId":"T{thread}","exited":true}}"#);
+            told.extend(give(&mut handler, Channel::Process, exited.as_bytes()));
+        }
+        let due = handler.next_timeout().expect("some wait for an introduction");
+        told.extend(handler.handle_timeout(due));
+        let ended = told.iter().filter(|told| told.event.fact.name() == "session_ended");
+        assert_eq!(ended.count(), 400);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use qd_session::moment::Timestamp;
 use tokio::sync::mpsc::Sender;
 
 use crate::Error;
-use crate::limits::{CHAT_LOOK_EVERY, LOCK_LOOKS, LOCKS_MAX};
+use crate::limits::{CHAT_LOOK_EVERY, LOCK_LOOKS, LOCKS_MAX, TOUCHED_CHATS_MAX};
 use crate::sources::codex_locks::{Holding, KernelLocks, thread};
 use crate::sources::gemini_chats::{Chats, Finding};
 use crate::sources::places::{Place, PlaceKind};
@@ -174,10 +174,10 @@ impl Looking {
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let Orders { touched, client_ended } = std::mem::take(&mut *orders);
         drop(orders);
-        self.changed.extend(touched.into_iter().filter(|path| self.chats.is_open(path)));
-        if client_ended {
-            self.changed.extend(self.chats.unsettled());
-        }
+        let touched = touched.into_iter().filter(|path| self.chats.is_open(path));
+        let unsettled = if client_ended { self.chats.unsettled() } else { Vec::new() };
+        let room = TOUCHED_CHATS_MAX.saturating_sub(self.changed.len());
+        self.changed.extend(touched.chain(unsettled).take(room));
     }
 
     fn look_at_chats(&mut self) -> Result<(), Failed> {
