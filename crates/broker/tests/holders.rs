@@ -254,6 +254,29 @@ async fn two_geminis_in_one_folder_have_a_chat_each() {
     }
 }
 
+#[tokio::test]
+async fn a_print_run_leaves_the_terminal_its_chat() {
+    let mut watched = Watched::new();
+    let mut files = files(&watched.home.path());
+    let gemini = watched.gemini(&[]);
+    let terminal = process(&gemini);
+    gemini.submit("good evening").unwrap();
+    let chat = session(&touched_until_told(&mut watched, &mut files).await);
+    gemini.wait_for_text("Good evening.").unwrap();
+    let client = Client::gemini_cli(&watched.home, &watched.model).unwrap();
+    let mut print = client.arguments(["-p", "good night"]).headless().unwrap();
+    print.close_input();
+    let process = Process::with_pid(print.pid()).unwrap();
+    let begun = touched_until_told(&mut watched, &mut files).await;
+    let printed = session(&begun);
+    assert_eq!(begun, seen(&printed, process));
+    assert_eq!(touched_until_told(&mut watched, &mut files).await, exited(&printed, process));
+    // Its last lines may be read after its end.
+    chats(&watched.home.path()).iter().for_each(|chat| watched.holders.touched(chat));
+    gemini.kill().unwrap();
+    assert_eq!(touched_until_told(&mut watched, &mut files).await, exited(&chat, terminal));
+}
+
 /// The pids in its registry file are ours: its end is seen.
 #[tokio::test]
 async fn claude_code_on_this_machine_is_observed() {
