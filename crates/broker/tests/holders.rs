@@ -271,8 +271,15 @@ async fn a_print_run_leaves_the_terminal_its_chat() {
     let printed = session(&begun);
     assert_eq!(begun, seen(&printed, process));
     assert_eq!(touched_until_told(&mut watched, &mut files).await, exited(&printed, process));
-    // Its last lines may be read after its end.
+    // Its last lines may be read after its end; what is told next is about another folder.
     chats(&watched.home.path()).iter().for_each(|chat| watched.holders.touched(chat));
+    let root = watched.home.path().display().to_string();
+    watched.home.write(".gemini/tmp/other/.project_root", &root).unwrap();
+    let header = json!({"sessionId": "other", "startTime": "2026-11-15T10:00:00.000Z"});
+    let other = ".gemini/tmp/other/chats/session-1.jsonl";
+    let other = watched.home.write(other, &header.to_string()).unwrap();
+    watched.holders.touched(&other);
+    assert_eq!(watched.next().await, json!({"sessionId": "other", "missing": true}));
     gemini.kill().unwrap();
     assert_eq!(touched_until_told(&mut watched, &mut files).await, exited(&chat, terminal));
 }
