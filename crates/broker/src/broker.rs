@@ -11,7 +11,7 @@ use std::sync::Arc;
 use qd_harness::{Handler, Harness, Sighting, Signal};
 use qd_session::Session;
 use qd_session::event::{Entry, Event};
-use qd_session::id::SessionId;
+use qd_session::id::{ProcessKey, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 
@@ -156,6 +156,15 @@ impl Broker {
         }
     }
 
+    /// The processes that carry a session, as far as anybody saw: agent, its own id for the
+    /// session, and the process as signals spell it.
+    pub fn carriers(&self) -> impl Iterator<Item = (Harness, &Arc<str>, &ProcessKey)> {
+        self.roster.values().flat_map(|tracked| {
+            let carriers = tracked.session.monitor().carriers();
+            carriers.map(|process| (tracked.harness, &tracked.vendor_id, process))
+        })
+    }
+
     /// How many sessions are known, on the board or not.
     pub fn len(&self) -> usize {
         self.roster.len()
@@ -163,6 +172,11 @@ impl Broker {
 
     pub fn is_empty(&self) -> bool {
         self.roster.is_empty()
+    }
+
+    /// The agent's own id for a session.
+    pub fn vendor_id(&self, id: &SessionId) -> Option<&Arc<str>> {
+        self.roster.get(id).map(|tracked| &tracked.vendor_id)
     }
 
     pub fn session(&self, id: &SessionId) -> Option<&Session> {

@@ -37,6 +37,8 @@ pub enum Error {
     Journal(#[source] qd_store::Error),
     #[error("nobody reads session files any more")]
     SourceGone,
+    #[error("cannot start to look for the holders of sessions")]
+    Holders { source: io::Error },
     #[error("cannot start to observe processes")]
     Processes { source: io::Error },
 }

@@ -140,3 +140,45 @@ pub const REGISTRY_BYTES_MAX: u64 = 64 << 10;
 /// Ended processes remembered until the registry files they left are removed: the end of each is
 /// told once.
 pub const ENDED_PROCESSES_MAX: usize = 512;
+
+/// Bytes of the kernel's list of locks that are read: some 50,000 locks. What is not in a longer
+/// one may yet be held.
+pub const KERNEL_LOCKS_BYTES_MAX: u64 = 4 << 20;
+
+/// When a lock file that was opened is looked at again. Whoever opens one locks it within a
+/// millisecond, and the kernel tells of the opening only; the later looks are for a machine that
+/// is short of everything.
+pub const LOCK_LOOKS: [Duration; 4] = [
+    Duration::from_millis(10),
+    Duration::from_millis(100),
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+];
+
+/// Lock files followed at once. A client that loads a thousand threads needs a lot of memory first.
+pub const LOCKS_MAX: usize = 4_096;
+
+/// Chat files whose holder is looked for and remembered; the one that was silent for longest goes.
+pub const CHATS_MAX: usize = 1_024;
+
+/// Chat files that changed and wait to be looked at; one more is looked at with its next change.
+pub const TOUCHED_CHATS_MAX: usize = 1_024;
+
+/// Between two looks through all processes: each takes half a millisecond for a hundred of them,
+/// and chats change many times a second.
+pub const CHAT_LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Longest first line of a chat file. Real ones have 250 bytes.
+pub const CHAT_HEADER_BYTES_MAX: u64 = 64 << 10;
+
+/// Longest path in a `.project_root` file: what a kernel takes.
+pub const PROJECT_ROOT_BYTES_MAX: u64 = 4 << 10;
+
+/// Bytes of a command line that are looked at: program, options and script stand at its beginning.
+pub const COMMAND_LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Findings about holders made and not yet taken; then looking waits.
+pub const FINDINGS_MAX: usize = 256;
+
+/// Sessions held by observed processes. A daemon may hold hundreds.
+pub const HELD_SESSIONS_MAX: usize = 8_192;

@@ -7,7 +7,7 @@
 mod commit;
 mod handle;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::future::{pending, ready};
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_store::{Journal, Opened};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -28,7 +29,9 @@ use crate::broker::{Broker, Input};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool, SpoolWatch};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
 use crate::sources::files::{Files, News};
+use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::places::places;
+use crate::sources::processes::Process;
 
 /// Where to look and where to remember.
 #[derive(Debug, Clone)]
@@ -55,6 +58,9 @@ pub struct Runtime {
     broker: Broker,
     journal: Journal,
     files: Files,
+    holders: Holders,
+    /// Processes that have a registry file: it tells of their end. Until all is read.
+    registered: BTreeSet<u32>,
     spool: Spool,
     spool_watch: SpoolWatch,
     /// There may be something in the spool.
@@ -81,6 +87,7 @@ impl Runtime {
         let places = places(&settings.home, &settings.environment);
         let (broker, known) = restore(&journal)?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
+        let holders = Holders::start(&places, now)?;
         let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
         let handle = Handle::new(order);
@@ -88,6 +95,8 @@ impl Runtime {
             broker,
             journal,
             files,
+            holders,
+            registered: BTreeSet::new(),
             spool,
             spool_watch,
             spool_due: true,
@@ -121,6 +130,7 @@ impl Runtime {
                     }
                 }
                 news = self.files.next(), if room => self.read(news)?,
+                news = self.holders.next(), if room => self.hear_holders(news)?,
                 () = self.spool_watch.changed(), if room => self.spool_due = true,
                 () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
                     self.drain_spool();
@@ -179,12 +189,66 @@ impl Runtime {
         self.next.batch.deliveries.push(frame.delivery());
         self.next.bytes += frame.payload.len();
         match Harness::named(&frame.harness) {
-            Some(harness) => self.hand_in(now, Input::Signal { harness, signal: frame.signal() }),
+            Some(harness) => {
+                let told = self.next.batch.entries.len();
+                self.hand_in(now, Input::Signal { harness, signal: frame.signal() });
+                let process = frame
+                    .agent
+                    .and_then(|agent| Some(Process { pid: agent.pid, start: agent.started? }));
+                if let Some(process) = process {
+                    self.note_holder(harness, process, told);
+                }
+            }
             None => {
                 self.health.unknown += 1;
                 warn!(harness = frame.harness, "a hook of an agent that is not known here");
             }
         }
+    }
+
+    /// Whoever ran a hook holds the sessions it told of.
+    fn note_holder(&mut self, harness: Harness, process: Process, told: usize) {
+        let mut sessions: Vec<&SessionId> =
+            self.next.batch.entries[told..].iter().map(|entry| &entry.session).collect();
+        sessions.dedup();
+        for session in sessions {
+            if let Some(vendor_id) = self.broker.vendor_id(session) {
+                self.holders.held(harness, vendor_id, process);
+            }
+        }
+    }
+
+    fn hear_holders(&mut self, news: Option<HolderNews>) -> Result<(), Error> {
+        match news {
+            Some(HolderNews::Signal(found)) => {
+                let (harness, signal) = (found.harness, found.signal());
+                self.hand_in(found.at, Input::Signal { harness, signal });
+            }
+            Some(HolderNews::Notice(notice)) => {
+                self.health.notices += 1;
+                warn!(?notice, "processes");
+            }
+            Some(HolderNews::Stopped(error)) => return Err(error),
+            None => return Err(Error::SourceGone),
+        }
+        Ok(())
+    }
+
+    /// Processes that carried a session when we last looked: those that ended meanwhile have told
+    /// nobody. A registry file tells of its own.
+    fn recheck_carriers(&mut self) {
+        let mut carriers = Vec::new();
+        for (harness, vendor_id, key) in self.broker.carriers() {
+            let Some((pid, start)) = key.as_str().split_once(':') else { continue };
+            let (Ok(pid), Ok(start)) = (pid.parse(), start.parse()) else { continue };
+            if harness != Harness::ClaudeCode || !self.registered.contains(&pid) {
+                carriers.push((harness, vendor_id.clone(), Process { pid, start }));
+            }
+        }
+        for (harness, vendor_id, process) in carriers {
+            self.holders.held_before(harness, &vendor_id, process);
+        }
+        self.registered.clear();
     }
 
     fn read(&mut self, news: Option<News>) -> Result<(), Error> {
@@ -195,13 +259,24 @@ impl Runtime {
                     let file = found.file();
                     let signal = found.signal(file.as_deref());
                     let harness = found.harness;
+                    if harness == Harness::GeminiCli {
+                        self.holders.touched(&found.path);
+                    }
+                    if found.channel == Channel::Registry && !self.health.caught_up {
+                        let pid = found.path.file_stem().and_then(|pid| pid.to_str());
+                        let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
+                        self.registered.extend(pid);
+                    }
                     let input = match self.health.caught_up {
                         true => Input::Signal { harness, signal },
                         false => Input::Recalled { harness, signal },
                     };
                     self.hand_in(now(), input);
                 }
-                Some(News::CaughtUp) => self.health.caught_up = true,
+                Some(News::CaughtUp) => {
+                    self.health.caught_up = true;
+                    self.recheck_carriers();
+                }
                 Some(News::Notice(notice)) => {
                     self.health.notices += 1;
                     warn!(?notice, "session files");

@@ -317,3 +317,29 @@ async fn of_a_long_file_the_beginning_and_the_end_are_read_with_the_files_time()
     let hour_ms = 3_600_000;
     assert!(signals.iter().all(|signal| now().ms_since(signal.at) >= hour_ms - 1_000));
 }
+
+#[tokio::test]
+async fn a_client_in_a_container_ends_when_it_says_so() {
+    let home = Home::new();
+    let mut client = Client::new();
+    client.kill();
+    // Its pid is nobody's here, or somebody else's.
+    for (pid, session) in [(client.process.pid, "s1"), (std::process::id(), "s2")] {
+        let registry = format!(
+            r#"{{"pid":{pid},"sessionId":"{session}","procStart":"1","pidDomain":"linux:0c59:pid:[7]"}}"#
+        );
+        let path = format!(".claude/sessions/{pid}.json");
+        home.append(&path, &registry);
+        home.age(&path);
+        let mut files = home.files(BTreeMap::new());
+        assert_eq!(beginning(&mut files).await, [registry.as_str()]);
+        home.append(CLAUDE, "after\n");
+        assert_eq!(text(&signal(&mut files).await), "after");
+        fs::remove_file(home.0.join(&path)).unwrap();
+        let end = signal(&mut files).await;
+        let exited =
+            format!(r#"{{"exited":true,"pid":{pid},"procStart":"1","sessionId":"{session}"}}"#);
+        assert_eq!((end.channel, text(&end)), (Channel::Process, exited));
+        fs::remove_file(home.0.join(CLAUDE)).unwrap();
+    }
+}

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use qd_broker::Card;
-use qd_broker::hook_intake::{Frame, FrameId, Mode};
+use qd_broker::hook_intake::{Agent, Frame, FrameId, Mode};
 use qd_broker::runtime::{BoardNews, Delivered, Handle, Runtime, Settings, now};
+use qd_broker::sources::processes::Process;
 use qd_session::operator::{Group, SubState};
 use qd_store::Journal;
 use tokio::sync::watch;
@@ -270,4 +271,39 @@ async fn transcripts_that_are_read_again_tell_nothing_new() {
     }
     assert_eq!(told[0], told[1]);
     assert_eq!(told[0], told[2]);
+}
+
+/// An agent that lives until it is killed.
+fn agent() -> (std::process::Child, Agent) {
+    let mut command = std::process::Command::new("cat");
+    let child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
+    let process = Process::with_pid(child.id()).expect("it lives");
+    (child, Agent { pid: process.pid, started: Some(process.start) })
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_that_ran_a_hook_ends_its_session_also_when_nobody_looked() {
+    let place = Place::new("holder");
+    let daemon = place.start();
+    let (mut first, of_first) = agent();
+    let (mut second, of_second) = agent();
+    for (session, agent) in [("s-1", of_first), ("s-2", of_second)] {
+        let prompt = place.hook(session, "UserPromptSubmit", r#","prompt":"go""#);
+        let prompt = Frame { agent: Some(agent), ..prompt };
+        assert_eq!(daemon.handle.deliver(prompt).await, Delivered::Taken);
+    }
+    let ended = |session: &'static str| {
+        move |card: &Card| {
+            &*card.vendor_id == session && card.agent_state.state == SubState::SESSION_ENDED
+        }
+    };
+    first.kill().expect("killed");
+    daemon.until(ended("s-1")).await;
+    daemon.kill().await;
+    second.kill().expect("killed");
+    second.wait().expect("gone");
+    let daemon = place.start();
+    daemon.until(ended("s-2")).await;
+    daemon.stop().await;
+    first.wait().expect("gone");
 }

@@ -11,7 +11,7 @@ use std::thread;
 use tokio::sync::Notify;
 
 use crate::Error;
-use crate::sources::watch::{ChangeKind, Root, Watch};
+use crate::sources::watch::{ChangeKind, Root, Tells, Watch};
 
 /// Dropping it ends its thread.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ impl SpoolWatch {
         let root = Root {
             path: spool.to_owned(),
             enters: |_| false,
+            tells: Tells::Changes,
             wants: |file| file.extension().is_some_and(|ending| ending == "frame"),
         };
         thread::Builder::new()

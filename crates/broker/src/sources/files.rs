@@ -212,6 +212,9 @@ impl Files {
                 Some(News::Signal(signal))
             }
             Heard::Unregistered(path, registered) => {
+                if registered.is_foreign() {
+                    return Some(self.exited(path, &registered));
+                }
                 let process = registered.process?;
                 if process.is_alive() {
                     // The client tidies up before it leaves.

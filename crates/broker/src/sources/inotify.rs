@@ -23,7 +23,7 @@ pub enum Kind {
     Came,
     /// An entry was removed or moved away.
     Went,
-    /// An entry has other bytes or other rights.
+    /// An entry has other bytes or other rights, or was opened or closed.
     Changed,
     /// The directory itself was removed or moved.
     SelfWent,
@@ -36,7 +36,9 @@ pub enum Kind {
 /// What is wanted of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Everything about its entries.
+    /// Everything about its entries, opening and closing them included.
+    Uses,
+    /// Everything that changes its entries.
     Entries,
     /// Entries that come, and whether it stays.
     Arrivals,
@@ -57,6 +59,9 @@ mod linux {
     use rustix::io::Errno;
 
     use super::{Interest, Kind, Noticed};
+
+    const USED: ReadFlags =
+        ReadFlags::OPEN.union(ReadFlags::CLOSE_WRITE).union(ReadFlags::CLOSE_NOWRITE);
 
     /// Bytes of events taken at once: some two thousand, of which those of one file are one.
     const EVENT_BYTES: usize = 64 << 10;
@@ -81,12 +86,13 @@ mod linux {
         pub fn add(&self, path: &Path, interest: Interest) -> io::Result<i32> {
             let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
             let arrivals = itself | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB;
+            let entries =
+                arrivals | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::MODIFY;
             let wanted = match interest {
                 Interest::Itself => itself,
                 Interest::Arrivals => arrivals,
-                Interest::Entries => {
-                    arrivals | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::MODIFY
-                }
+                Interest::Entries => entries,
+                Interest::Uses => entries | WatchFlags::OPEN | WatchFlags::CLOSE,
             };
             let how = WatchFlags::ONLYDIR | WatchFlags::MASK_ADD | WatchFlags::EXCL_UNLINK;
             let queue = self.queue.as_ref().ok_or(io::ErrorKind::Unsupported)?;
@@ -112,7 +118,9 @@ mod linux {
                     Ok(event) => {
                         let flags = event.events();
                         let name = event.file_name();
-                        noticed.extend(kind(flags).map(|kind| Noticed {
+                        // Whoever lists a directory opens it.
+                        let listed = name.is_none() && flags.intersects(USED);
+                        noticed.extend(kind(flags).filter(|_| !listed).map(|kind| Noticed {
                             watch: event.wd(),
                             kind,
                             name: name.map(|name| OsStr::from_bytes(name.to_bytes()).to_owned()),
@@ -141,7 +149,7 @@ mod linux {
             (ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT, Kind::SelfWent),
             (ReadFlags::CREATE | ReadFlags::MOVED_TO, Kind::Came),
             (ReadFlags::DELETE | ReadFlags::MOVED_FROM, Kind::Went),
-            (ReadFlags::MODIFY | ReadFlags::ATTRIB, Kind::Changed),
+            (ReadFlags::MODIFY | ReadFlags::ATTRIB | USED, Kind::Changed),
         ];
         kinds.into_iter().find(|(any, _)| flags.intersects(*any)).map(|(_, kind)| kind)
     }

@@ -1,9 +1,13 @@
-//! What agents leave on this machine without being asked: session files, registries, processes.
+//! What agents leave on this machine without being asked: session files, registries, locks,
+//! processes.
 //!
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+mod codex_locks;
 pub mod files;
+mod gemini_chats;
+pub mod holders;
 mod inotify;
 pub mod places;
 pub mod processes;

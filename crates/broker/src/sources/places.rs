@@ -23,6 +23,8 @@ pub enum PlaceKind {
     Transcripts,
     /// A directory with one small file for each running session.
     Registry,
+    /// A directory with one file for each session that is open, locked by the process that has it.
+    Locks,
     /// A socket that a daemon of the client listens on.
     Socket,
     /// Where it keeps its own database: a sign that it is used here, and nothing to read.
@@ -35,7 +37,7 @@ impl Place {
         match self.kind {
             PlaceKind::Transcripts => Some(Channel::Transcript),
             PlaceKind::Registry => Some(Channel::Registry),
-            PlaceKind::Socket | PlaceKind::Data => None,
+            PlaceKind::Locks | PlaceKind::Socket | PlaceKind::Data => None,
         }
     }
 
@@ -71,6 +73,10 @@ impl Place {
                 |file| is(file, "jsonl") && file.iter().nth(1).is_some_and(|name| name == "chats")
             }
             (_, PlaceKind::Transcripts) => |file| is(file, "jsonl"),
+            // Beside them lies one that guards the folder, with a name that begins with a dot.
+            (_, PlaceKind::Locks) => {
+                |file| is(file, "lock") && !file.as_os_str().as_encoded_bytes().starts_with(b".")
+            }
             (_, PlaceKind::Socket | PlaceKind::Data) => |_| false,
         }
     }
@@ -96,6 +102,7 @@ pub fn places(home: &Path, environment: &BTreeMap<OsString, OsString>) -> Vec<Pl
         place(Harness::ClaudeCode, PlaceKind::Registry, claude.join("sessions")),
         place(Harness::ClaudeCode, PlaceKind::Transcripts, claude.join("projects")),
         place(Harness::Codex, PlaceKind::Transcripts, codex.join("sessions")),
+        place(Harness::Codex, PlaceKind::Locks, codex.join("thread-writer-locks")),
         place(
             Harness::Codex,
             PlaceKind::Socket,
@@ -130,6 +137,7 @@ mod tests {
         let usual = "ClaudeCode Registry /home/ann/.claude/sessions
             ClaudeCode Transcripts /home/ann/.claude/projects
             Codex Transcripts /home/ann/.codex/sessions
+            Codex Locks /home/ann/.codex/thread-writer-locks
             Codex Socket /home/ann/.codex/app-server-control/app-server-control.sock
             GeminiCli Transcripts /home/ann/.gemini/tmp
             Opencode Data /home/ann/.local/share/opencode
@@ -151,6 +159,7 @@ mod tests {
             "ClaudeCode Registry /c/sessions
             ClaudeCode Transcripts /c/projects
             Codex Transcripts /x/sessions
+            Codex Locks /x/thread-writer-locks
             Codex Socket /x/app-server-control/app-server-control.sock
             GeminiCli Transcripts /g/.gemini/tmp
             Opencode Data /d/opencode
@@ -184,6 +193,11 @@ mod tests {
         assert!(wants(codex, "2026/11/15/rollout-2026-11-15T10-00-00-0199.jsonl"));
         assert!(!wants(codex, "2026/11/15/other.jsonl"));
         assert!(!wants(codex, "2026/11/15/x/rollout-1.jsonl"));
+        let locks = at(Harness::Codex, PlaceKind::Locks);
+        assert!(wants(locks, "0199c0de-1234-7000-8000-0123456789ab.lock"));
+        for other in [".coordination.lock", "0199c0de.lock.tmp", "sub/0199c0de.lock"] {
+            assert!(!wants(locks, other), "{other}");
+        }
         let gemini = at(Harness::GeminiCli, PlaceKind::Transcripts);
         assert!(wants(gemini, "acme/chats/session-2026-11-15T10-00-1234abcd.jsonl"));
         assert!(!wants(gemini, "acme/logs.jsonl"));

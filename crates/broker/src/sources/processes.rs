@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use qd_session::moment::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
@@ -32,6 +33,23 @@ impl Process {
             Look::Lives { start } => Some(Self { pid, start }),
             Look::Ended | Look::Hidden => None,
         }
+    }
+
+    /// When it began; none where that cannot be known. Right to about a second.
+    pub fn started_at(self) -> Option<Timestamp> {
+        let stat = std::fs::read_to_string("/proc/stat").ok()?;
+        let boot_s: u64 =
+            stat.lines().find_map(|line| line.strip_prefix("btime "))?.parse().ok()?;
+        let ticks_per_s = rustix::param::clock_ticks_per_second();
+        let since_boot_ms = self.start.checked_mul(1_000)?.checked_div(ticks_per_s)?;
+        Some(Timestamp(boot_s.checked_mul(1_000)?.checked_add(since_boot_ms)?))
+    }
+
+    /// The pid of who started it, or took it over.
+    pub fn parent(self) -> Option<u32> {
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
+        let mut fields = stat_fields(&stat)?;
+        std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()
     }
 
     /// False once it is known to have ended, though its parent may not have noticed.
@@ -259,11 +277,16 @@ fn look(pid: u32) -> Look {
     }
 }
 
-/// The name stands in brackets and may hold brackets and blanks itself.
+/// The fields from the third on. The name before them stands in brackets and may hold brackets and
+/// blanks itself.
+fn stat_fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    Some(stat[name_end + 1..].split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()))
+}
+
 #[cfg(target_os = "linux")]
 fn parse_stat(stat: &[u8]) -> Option<Look> {
-    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = stat[name_end + 1..].split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
+    let mut fields = stat_fields(stat)?;
     // The state is the third field, the start time the 22nd.
     let state = *fields.next()?.first()?;
     let start = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;

@@ -33,6 +33,17 @@ pub struct Root {
     pub enters: fn(&Path) -> bool,
     /// Whether a file is of interest.
     pub wants: fn(&Path) -> bool,
+    /// What is told of a file.
+    pub tells: Tells,
+}
+
+/// What counts as a change of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tells {
+    /// Other bytes or rights.
+    Changes,
+    /// Opening and closing it as well, where it can be watched.
+    Uses,
 }
 
 /// What may have happened to a file. Several things at once are told as one.
@@ -350,7 +361,11 @@ impl Watch {
                 self.told.too_many();
                 continue;
             }
-            let watch = self.watch_dir(&path, Interest::Entries);
+            let interest = match self.roots[root].tells {
+                Tells::Changes => Interest::Entries,
+                Tells::Uses => Interest::Uses,
+            };
+            let watch = self.watch_dir(&path, interest);
             match fs::read_dir(&path) {
                 Ok(entries) => {
                     self.identities.insert(identity, path.clone());

@@ -17,7 +17,7 @@ use super::session::{Prompt, Session};
 use super::stream::{self, Stream};
 use super::{control, hooks, registry, telemetry, transcript, wire};
 use crate::excerpt::{head, unrecognised};
-use crate::process::ProcessReport;
+use crate::process::{ProcessReport, ProcessSighting};
 use crate::signal::{Channel, Direction, Sighting, Signal};
 use crate::{otlp, payload};
 
@@ -228,20 +228,31 @@ impl Handler {
     }
 
     fn process(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let seen = payload::read(signal.payload).filter(ProcessReport::has_exited);
-        let Some(seen) = seen else { return self.not_understood(signal, None) };
-        let by_pid = seen.pid.and_then(|pid| self.pids.get(&pid).cloned());
-        let Some(id) = id(seen.session_id.as_deref()).or(by_pid) else {
+        let report = payload::read::<ProcessReport>(signal.payload);
+        let Some((report, seen)) = report.and_then(|report| {
+            let seen = report.sighting()?;
+            Some((report, seen))
+        }) else {
+            return self.not_understood(signal, None);
+        };
+        let by_pid = report.pid.and_then(|pid| self.pids.get(&pid).cloned());
+        let Some(id) = id(report.session_id.as_deref()).or(by_pid) else {
             return self.not_understood(signal, None);
         };
         let mut notes = Notes::of(signal, id);
         self.with_session(signal, &mut notes, |session, notes, _| {
-            let process = seen.pid.map(|pid| registry::process_key(pid, seen.proc_start.as_ref()));
-            if let Some(process) = process {
-                notes.tell_main(Fact::ProcessGone { process });
-            }
-            if session.holders.exited(notes.now) {
-                session.ended(notes, seen.exit_code);
+            match seen {
+                ProcessSighting::Seen(process) => notes.tell_main(Fact::ProcessSeen { process }),
+                ProcessSighting::Missing => notes.tell_main(Fact::ProcessMissing),
+                ProcessSighting::Exited(process) => {
+                    let was_last = session.holders.exited(notes.now, process.as_ref());
+                    if let Some(process) = process {
+                        notes.tell_main(Fact::ProcessGone { process });
+                    }
+                    if was_last {
+                        session.ended(notes, report.exit_code);
+                    }
+                }
             }
             true
         });

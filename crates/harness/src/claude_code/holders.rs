@@ -4,10 +4,16 @@
 //! `SessionEnd` nor its last transcript line says which process it was. The session is over when
 //! nobody holds it any more. Where one is only assumed, an explicit exit is believed.
 
+use std::collections::VecDeque;
+
+use qd_session::id::ProcessKey;
 use qd_session::moment::Timestamp;
 
 /// The same end is told by a hook, twice in the transcript, and perhaps doubled on the way.
 const SAME_END_MS: u64 = 200;
+
+/// Most processes remembered as gone. Two sources tell of the same exit, seconds apart at most.
+const GONE_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -42,6 +48,7 @@ pub struct Holders {
     headless: Presence,
     ended_at: Option<Timestamp>,
     exited_at: Option<Timestamp>,
+    gone: VecDeque<ProcessKey>,
     /// Ends that left another holder, whose processes have not been seen to exit yet.
     exits_due: u8,
 }
@@ -98,10 +105,18 @@ impl Holders {
     }
 
     /// A process of the session was seen to exit. True if it was the last.
-    pub fn exited(&mut self, now: Timestamp) -> bool {
-        if self.exited_at.is_some_and(|exited| now.ms_since(exited) <= SAME_END_MS) {
+    pub fn exited(&mut self, now: Timestamp, process: Option<&ProcessKey>) -> bool {
+        let told_before = match process {
+            Some(process) => self.gone.contains(process),
+            None => self.exited_at.is_some_and(|exited| now.ms_since(exited) <= SAME_END_MS),
+        };
+        if told_before {
             return self.nobody();
         }
+        if self.gone.len() == GONE_MAX {
+            self.gone.pop_front();
+        }
+        self.gone.extend(process.cloned());
         self.exited_at = Some(now);
         if self.exits_due > 0 {
             self.exits_due -= 1;
@@ -132,8 +147,8 @@ mod tests {
         holders.seen(Kind::Headless);
         assert!(!holders.ended(T1, None));
         assert!(!holders.ended(T1, None), "the same end, told twice");
-        assert!(!holders.exited(T1.plus_ms(100)));
-        assert!(!holders.exited(T1.plus_ms(100)), "the same exit, told twice");
+        assert!(!holders.exited(T1.plus_ms(100), None));
+        assert!(!holders.exited(T1.plus_ms(100), None), "the same exit, told twice");
         assert!(holders.ended(T2, Some(Kind::Interactive)));
     }
 
@@ -146,10 +161,22 @@ mod tests {
     }
 
     #[test]
+    fn an_exit_that_two_sources_tell_counts_once() {
+        let [print, terminal] = ["7:1", "8:1"].map(ProcessKey::new);
+        let mut holders = Holders::default();
+        holders.started(Some(Kind::Interactive));
+        holders.started(Some(Kind::Headless));
+        assert!(!holders.ended(T1, Some(Kind::Headless)));
+        assert!(!holders.exited(T1, Some(&print)));
+        assert!(!holders.exited(T2, Some(&print)), "much later, but the same");
+        assert!(holders.exited(T2, Some(&terminal)));
+    }
+
+    #[test]
     fn an_exit_nobody_announced_ends_the_session() {
         let mut holders = Holders::default();
         holders.started(Some(Kind::Interactive));
-        assert!(holders.exited(T1));
+        assert!(holders.exited(T1, None));
         assert!(Holders::default().ended(T1, None));
     }
 }

@@ -3,10 +3,9 @@
 //! It covers what fires no hook: Esc, dialogs of all kinds, background shells. Its status counts
 //! from `statusUpdatedAt`; the file is read again and again, so the same status is news once.
 
-use qd_session::id::{AgentId, ProcessKey};
+use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Place};
-use serde_json::Value;
 
 use super::holders::Kind as Holder;
 use super::notes::Notes;
@@ -14,6 +13,7 @@ use super::request::Kind;
 use super::session::Session;
 use super::wire::Registry;
 use crate::excerpt::head;
+use crate::process::process_key;
 
 /// Most processes of one session remembered; a session is seldom open twice.
 const PROCESSES_MAX: usize = 8;
@@ -62,16 +62,6 @@ impl Registered {
 /// When the status became what it is.
 pub fn changed_at(file: &Registry) -> Option<Timestamp> {
     file.status_updated_at.or(file.updated_at).map(Timestamp)
-}
-
-pub fn process_key(pid: u64, start: Option<&Value>) -> ProcessKey {
-    match start {
-        Some(Value::String(start)) => ProcessKey::new(format!("{pid}:{}", head(start, 64))),
-        Some(Value::Number(start)) => ProcessKey::new(format!("{pid}:{start}")),
-        Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
-            ProcessKey::new(pid.to_string())
-        }
-    }
 }
 
 pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {

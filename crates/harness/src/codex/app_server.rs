@@ -195,7 +195,7 @@ impl Thread {
                 }
             }
             "thread/compacted" => self.tell(mark, Fact::CompactionEnded),
-            "thread/closed" | "thread/archived" | "thread/deleted" => self.gone(mark, None),
+            "thread/closed" | "thread/archived" | "thread/deleted" => self.gone(mark, None, None),
             "hook/completed" => self.hook_ran(mark, turn, told.run.as_ref()),
             _ => return is_of_no_account(method),
         }
@@ -216,7 +216,7 @@ impl Thread {
             Some("systemError") if !self.turn.failed => {
                 self.end(mark, None, End::Failed(failure(None, None)));
             }
-            Some("notLoaded") => self.gone(mark, None),
+            Some("notLoaded") => self.gone(mark, None, None),
             Some(_) | None => {}
         }
     }

@@ -86,15 +86,20 @@ impl Handler {
     }
 
     fn handle_process(&mut self, signal: &Signal<'_>) {
-        let Some(seen) = self.parsed::<ProcessReport>(signal) else { return };
-        let exited = seen.has_exited();
-        let Some(id) = seen.session_id.filter(|_| exited) else {
+        let Some(report) = self.parsed::<ProcessReport>(signal) else { return };
+        let (Some(id), Some(seen)) = (report.session_id.as_deref(), report.sighting()) else {
             return self.not_understood(signal, None);
         };
-        self.introduce(signal.at, &id, Role::Session);
+        // Subagents are held like sessions, so it must be introduced. No end may be lost, though.
+        if !self.roster.knows(id) {
+            if self.hold.keep(Stranger::Thread(Arc::from(id)), signal) {
+                return;
+            }
+            self.roster.assume(signal.at, id, Role::Session);
+        }
         let mark = Mark::arrival(signal);
-        if let Some(thread) = self.roster.thread(signal.at, &id) {
-            thread.gone(mark, seen.exit_code);
+        if let Some(thread) = self.roster.thread(signal.at, id) {
+            thread.take_process(mark, seen, report.exit_code);
         }
     }
 
@@ -287,6 +292,36 @@ mod tests {
                 br#"{"session_id":"T","turn_id":"V","hook_event_name":"UserPromptSubmit"}"#,
             )
             .check(&["0 thinking", "500 session_ended", "2000 thinking"]);
+    }
+
+    #[test]
+    fn a_held_thread_is_a_session_unless_it_is_introduced_as_another() {
+        let seen = br#"{"sessionId":"T","pid":7,"procStart":42}"#;
+        let mut handler = Handler::default();
+        assert_eq!(give(&mut handler, Channel::Process, seen), []);
+        let due = handler.next_timeout().expect("it waits for an introduction");
+        let told = handler.handle_timeout(due);
+        let names: Vec<&str> = told.iter().map(|sighting| sighting.event.fact.name()).collect();
+        assert_eq!(names, ["process_seen"]);
+
+        let mut handler = Handler::default();
+        give(&mut handler, Channel::Process, seen);
+        handler.introduce(Timestamp(0), "T", Role::Subagent { session: Arc::from("P") });
+        assert_eq!(handler.handle_timeout(due), []);
+    }
+
+    #[test]
+    fn the_exits_of_many_strangers_are_all_told() {
+        let mut handler = Handler::default();
+        let mut told = Vec::new();
+        for thread in 0..400 {
+            let exited = format!(r#"{{"sessionId":"T{thread}","exited":true}}"#);
+            told.extend(give(&mut handler, Channel::Process, exited.as_bytes()));
+        }
+        let due = handler.next_timeout().expect("some wait for an introduction");
+        told.extend(handler.handle_timeout(due));
+        let ended = told.iter().filter(|told| told.event.fact.name() == "session_ended");
+        assert_eq!(ended.count(), 400);
     }
 
     #[test]

@@ -53,11 +53,12 @@ impl Held {
 }
 
 impl Hold {
-    pub fn keep(&mut self, stranger: Stranger, signal: &Signal<'_>) {
+    /// False when there is no room for it.
+    pub fn keep(&mut self, stranger: Stranger, signal: &Signal<'_>) -> bool {
         let full = self.held.len() == HELD_MAX
             || self.bytes.saturating_add(signal.payload.len()) > HELD_BYTES_MAX;
         if full {
-            return;
+            return false;
         }
         self.bytes += signal.payload.len();
         self.held.push(Held {
@@ -69,6 +70,7 @@ impl Hold {
             file: signal.file.map(Arc::from),
             payload: signal.payload.to_vec(),
         });
+        true
     }
 
     /// Takes what was kept of one stranger, in the order it came.

@@ -91,7 +91,7 @@ impl Thread {
                     self.begin_turn(mark, None);
                 }
             }
-            "SessionEnd" => self.gone(mark, None),
+            "SessionEnd" => self.gone(mark, None, None),
             "UserPromptSubmit" => {
                 self.begin_turn(mark, turn);
                 self.prompted(mark, turn, hook.prompt.as_deref());

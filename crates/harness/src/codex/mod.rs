@@ -3,7 +3,7 @@
 //! Seen and measured: 0.166.0. Sources, the best first: messages of the app-server (the shared
 //! daemon's socket or a server of our own), hooks and the notify program, rollouts (session
 //! files), the output of `codex exec --json`, OpenTelemetry logs over SSE and WebSocket
-//! transports.
+//! transports. A process watcher tells who has a thread's lock.
 //!
 //! Oddities:
 //! - Title, guardian and review threads look like sessions everywhere; subagents are announced by

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use qd_session::id::{AgentId, CallId, ToolName};
+use qd_session::id::{AgentId, CallId, ProcessKey, ToolName};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
 
@@ -19,6 +19,7 @@ use super::request::{REFUSED_AFTER_MS, Requests};
 use super::settings::Settings;
 use super::turn::{Flag, Turn};
 use crate::excerpt;
+use crate::process::{Carriers, ProcessSighting};
 
 /// A turn that one source began without an id, and another names so soon after, is the same.
 const SAME_TURN_MS: u64 = 1_000;
@@ -38,6 +39,7 @@ pub struct Thread {
     pub(super) over: VecDeque<Arc<str>>,
     pub(super) closed_at: Timestamp,
     introduced: bool,
+    carriers: Carriers,
     told: Vec<AgentEvent>,
 }
 
@@ -57,6 +59,7 @@ impl Thread {
             over: VecDeque::new(),
             closed_at: Timestamp::ZERO,
             introduced: false,
+            carriers: Carriers::default(),
             told: Vec::new(),
         }
     }
@@ -78,10 +81,30 @@ impl Thread {
         }
     }
 
+    /// What a process watcher saw. A subagent lives and ends with its session.
+    pub fn take_process(&mut self, mark: Mark, seen: ProcessSighting, exit_code: Option<i32>) {
+        match seen {
+            ProcessSighting::Seen(process) if self.agent.is_main() => {
+                self.carriers.seen(&process);
+                self.tell(mark, Fact::ProcessSeen { process });
+            }
+            ProcessSighting::Missing if self.agent.is_main() => {
+                self.tell(mark, Fact::ProcessMissing);
+            }
+            ProcessSighting::Seen(_) | ProcessSighting::Missing => {}
+            ProcessSighting::Exited(process) => {
+                match (self.carriers.exited(process.as_ref()), process) {
+                    (false, Some(process)) => self.tell(mark, Fact::ProcessGone { process }),
+                    (_, process) => self.gone(mark, process, exit_code),
+                }
+            }
+        }
+    }
+
     /// The thread is gone: a session with it, or only a subagent.
-    pub fn gone(&mut self, mark: Mark, exit_code: Option<i32>) {
+    pub fn gone(&mut self, mark: Mark, process: Option<ProcessKey>, exit_code: Option<i32>) {
         match self.agent.is_main() {
-            true => self.tell(mark, Fact::SessionEnded { process: None, exit_code }),
+            true => self.tell(mark, Fact::SessionEnded { process, exit_code }),
             false => self.tell(mark, Fact::SubagentEnded),
         }
     }

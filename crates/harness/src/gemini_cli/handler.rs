@@ -89,11 +89,11 @@ impl Handler {
     }
 
     fn process(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
-        let seen: ProcessReport = payload::read(signal.payload)?;
-        let id = seen.session_id.as_deref()?;
+        let report: ProcessReport = payload::read(signal.payload)?;
+        let id = report.session_id.as_deref()?;
         Some(self.with(signal, signal.at, id, |session, out| {
-            if seen.has_exited() {
-                session.end(seen.exit_code, out);
+            if let Some(seen) = report.sighting() {
+                session.take_process(seen, report.exit_code, out);
             }
             true
         }))

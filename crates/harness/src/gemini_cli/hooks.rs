@@ -90,7 +90,7 @@ impl Session {
         let stale = own.zip(self.ended_own).is_some_and(|(own, ended)| own < ended);
         match name {
             "SessionStart" => out.tell(Fact::SessionStarted { process: None }),
-            "SessionEnd" => self.end(None, out),
+            "SessionEnd" => self.end(None, None, out),
             "BeforeAgent" => self.begin_turn(hook.prompt.as_deref(), out),
             "AfterAgent" => {
                 self.ended_own = own;

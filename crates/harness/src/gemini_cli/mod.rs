@@ -13,6 +13,7 @@
 //! - PreCompress fires before every model request and means that the batch before it is over.
 //! - Hooks and telemetry carry no call id; `prompt_response` repeats pieces of itself.
 //! - A hook can deny, never approve.
+//! - It keeps no registry and no lock: who holds a chat is told by folders and times alone.
 
 mod agenda;
 mod calls;
@@ -27,3 +28,4 @@ mod transcript;
 mod wire;
 
 pub use self::handler::Handler;
+pub use self::transcript::ChatHeader;

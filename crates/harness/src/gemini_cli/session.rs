@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use qd_session::id::{AgentId, RequestId};
+use qd_session::id::{AgentId, ProcessKey, RequestId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Place};
 
@@ -12,6 +12,7 @@ use super::calls::Calls;
 use super::hooks::Fired;
 use crate::excerpt::{self, LAST_MESSAGE_BYTES_MAX};
 use crate::outbox::Outbox;
+use crate::process::{Carriers, ProcessSighting};
 
 /// After a batch the client asks the model again, and only some sources tell. A turn that ends on
 /// the batch has said so by then.
@@ -49,6 +50,7 @@ pub struct Session {
     last_piece: (Option<String>, String),
     llm_told: bool,
     subagents: Vec<AgentId>,
+    carriers: Carriers,
     pub(super) loose: Vec<RequestId>,
 }
 
@@ -74,6 +76,7 @@ impl Session {
             last_piece: (None, String::new()),
             llm_told: false,
             subagents: Vec::new(),
+            carriers: Carriers::default(),
             loose: Vec::new(),
         }
     }
@@ -254,13 +257,35 @@ impl Session {
         }
     }
 
-    pub fn end(&mut self, exit_code: Option<i32>, out: &mut Outbox) {
+    /// What a process watcher saw.
+    pub fn take_process(
+        &mut self,
+        seen: ProcessSighting,
+        exit_code: Option<i32>,
+        out: &mut Outbox,
+    ) {
+        match seen {
+            ProcessSighting::Seen(process) => {
+                self.carriers.seen(&process);
+                out.tell(Fact::ProcessSeen { process });
+            }
+            ProcessSighting::Missing => out.tell(Fact::ProcessMissing),
+            ProcessSighting::Exited(process) => {
+                match (self.carriers.exited(process.as_ref()), process) {
+                    (false, Some(process)) => out.tell(Fact::ProcessGone { process }),
+                    (_, process) => self.end(process, exit_code, out),
+                }
+            }
+        }
+    }
+
+    pub fn end(&mut self, process: Option<ProcessKey>, exit_code: Option<i32>, out: &mut Outbox) {
         self.tell_end_now(out);
         self.agenda = Agenda::default();
         self.calls.settle();
         self.loose.clear();
         self.open = false;
         self.end_subagents(out);
-        out.tell(Fact::SessionEnded { process: None, exit_code });
+        out.tell(Fact::SessionEnded { process, exit_code });
     }
 }

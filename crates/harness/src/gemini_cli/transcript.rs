@@ -3,6 +3,8 @@
 //! Tool calls are written when their batch is over. When the history changes (a cancelled prompt,
 //! a compression) the client writes the whole past again under new ids and times: that is no work.
 
+use std::sync::Arc;
+
 use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Usage};
@@ -12,9 +14,9 @@ use super::agenda::{Item, What};
 use super::calls::{Described, Teller};
 use super::session::Session;
 use super::stream::{STOPPED_BY_HOOK, failure_in};
-use super::wire::{ChatCall, ChatMessage, ChatPatch};
+use super::wire::{ChatCall, ChatLine, ChatMessage, ChatPatch};
 use crate::outbox::Outbox;
-use crate::{excerpt, rfc3339};
+use crate::{excerpt, payload, rfc3339};
 
 /// How long a written reply waits to be the end of its turn, where no other source tells the end.
 /// A tool's result is written only when the tool is over, so it must be patient.
@@ -26,11 +28,29 @@ const REWRITE_MS_MAX: u64 = 1_000;
 /// With these begins what the client puts before the conversation, never what a person wrote.
 const NOT_A_PROMPT: [&str; 2] = ["<session_context>", "<state_snapshot>"];
 
+/// The first line of a session's own chat file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatHeader {
+    pub session: Arc<str>,
+    /// By the client's clock.
+    pub began: Timestamp,
+}
+
+impl ChatHeader {
+    /// None for any other line, and for a subagent's file.
+    pub fn read(line: &[u8]) -> Option<Self> {
+        let line: ChatLine = payload::read(line)?;
+        let began = line.start_time.as_deref().and_then(rfc3339::timestamp)?;
+        let session = line.session_id.filter(|id| !id.is_empty())?;
+        (line.kind.as_deref() != Some("subagent")).then(|| Self { session: session.into(), began })
+    }
+}
+
 /// One chat file.
 #[derive(Debug, Default)]
 pub struct ChatFile {
     /// Its session, and which agent of it writes the file.
-    pub session: Option<std::sync::Arc<str>>,
+    pub session: Option<Arc<str>>,
     pub agent: AgentId,
     /// Its clock is ahead of ours: what it says of the future is not to be waited for.
     ahead: bool,
@@ -229,8 +249,10 @@ fn results_in(message: &ChatMessage) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use qd_session::moment::Timestamp;
     use serde_json::{Value, json};
 
+    use super::ChatHeader;
     use crate::Harness;
     use crate::signal::{Channel, Direction};
     use crate::story::Story;
@@ -283,6 +305,25 @@ mod tests {
             "details": {"type": "exec", "command": "touch x"}});
         hook(story, at + 100, "Notification", dialog);
         assert_eq!(story.state(), "needs_you/needs_permission");
+    }
+
+    #[test]
+    fn a_header_names_its_session_unless_it_is_a_subagents() {
+        let read = |line: Value| ChatHeader::read(line.to_string().as_bytes());
+        let start = "2026-11-15T18:40:00.000Z";
+        let header = read(json!({"sessionId": "s", "startTime": start, "kind": "main"}));
+        let began = Timestamp(crate::story::BEGIN_MS);
+        assert_eq!(header, Some(ChatHeader { session: "s".into(), began }));
+        assert_eq!(read(json!({"sessionId": "s", "startTime": start})), header);
+        for other in [
+            json!({"sessionId": "s", "startTime": start, "kind": "subagent"}),
+            json!({"sessionId": "", "startTime": start}),
+            json!({"sessionId": "s"}),
+            json!({"$set": {"sessionId": "s"}}),
+            json!([]),
+        ] {
+            assert_eq!(read(other), None);
+        }
     }
 
     #[test]

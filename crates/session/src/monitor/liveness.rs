@@ -104,6 +104,11 @@ impl Liveness {
         &mut self.processes[at]
     }
 
+    /// The processes that were seen to carry it and not to end.
+    pub(super) fn carriers(&self) -> impl Iterator<Item = &ProcessKey> {
+        self.processes.iter().filter(|process| process.seen > process.gone).map(|known| &known.key)
+    }
+
     /// The last time the session said hello.
     pub(super) fn last_start(&self) -> Stamp {
         self.started

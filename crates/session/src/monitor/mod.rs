@@ -22,7 +22,7 @@ pub use self::event::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage,
 pub use self::latest::Latest;
 use self::latest::raise;
 pub use self::liveness::{Life, Liveness};
-use crate::id::{AgentId, RequestId};
+use crate::id::{AgentId, ProcessKey, RequestId};
 use crate::limits::{REQUESTS_MAX, SUBAGENTS_MAX};
 use crate::moment::{Source, Stamp, Timestamp};
 use crate::operator::{FinishedTurn, judge};
@@ -360,6 +360,12 @@ impl Monitor {
     pub fn life(&self) -> Life {
         let worked = self.subagents.iter().map(|agent| agent.work).max().unwrap_or_default();
         self.liveness.life(self.main.work.max(worked))
+    }
+
+    /// The processes that carry the session, as far as anybody saw; none once it has ended.
+    pub fn carriers(&self) -> impl Iterator<Item = &ProcessKey> {
+        let lives = self.life() == Life::Alive;
+        self.liveness.carriers().filter(move |_| lives)
     }
 
     /// When the session last said hello; `NEVER` if only its work or its facts were heard of.

@@ -23,7 +23,7 @@ use crate::limits::{
 };
 use crate::sources::places::Place;
 use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader, open};
-use crate::sources::watch::{Change, ChangeKind, Root, Watch};
+use crate::sources::watch::{Change, ChangeKind, Root, Tells, Watch};
 
 pub struct Reading {
     watch: Watch,
@@ -75,6 +75,7 @@ impl Reading {
             path: place.path.clone(),
             enters: place.enters(),
             wants: place.wants(),
+            tells: Tells::Changes,
         };
         Self {
             watch: Watch::new(places.iter().map(root).collect()),

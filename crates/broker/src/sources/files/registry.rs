@@ -16,17 +16,26 @@ use crate::sources::tail::{Seen, open};
 pub struct Registered {
     pub harness: Harness,
     pub session: String,
+    /// None where it cannot be observed: the file names none, or one of another machine or
+    /// container that shares this home.
     pub process: Option<Process>,
-    /// As the client spelled it.
+    /// As the client spelled them.
+    pid: Option<u32>,
     start: Option<Value>,
+    foreign: bool,
 }
 
 impl Registered {
+    /// Only the client's own goodbye, the removal of its file, tells the end of this one.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
     /// What a process watcher says of it.
     pub fn exited(&self) -> Vec<u8> {
         let mut signal = json!({ "sessionId": self.session, "exited": true });
-        if let Some(process) = self.process {
-            signal["pid"] = process.pid.into();
+        if let Some(pid) = self.pid {
+            signal["pid"] = pid.into();
         }
         if let Some(start) = &self.start {
             signal["procStart"] = start.clone();
@@ -54,6 +63,7 @@ struct Wire {
     session_id: String,
     pid: Option<u32>,
     proc_start: Option<Value>,
+    pid_domain: Option<String>,
 }
 
 pub fn read(harness: Harness, path: &Path) -> io::Result<Contents> {
@@ -65,9 +75,10 @@ pub fn read(harness: Harness, path: &Path) -> io::Result<Contents> {
     }
     Ok(match serde_json::from_slice::<Wire>(&bytes) {
         Ok(wire) => {
-            let process = process(&wire);
-            let registered =
-                Registered { harness, session: wire.session_id, process, start: wire.proc_start };
+            let foreign = wire.pid_domain.as_ref().is_some_and(|domain| *domain != pid_domain());
+            let process = process(&wire).filter(|_| !foreign);
+            let Wire { session_id: session, pid, proc_start: start, .. } = wire;
+            let registered = Registered { harness, session, process, pid, start, foreign };
             Contents::Whole { bytes, seen, registered }
         }
         Err(error) if error.is_eof() => Contents::Half,
@@ -87,4 +98,17 @@ fn process(wire: &Wire) -> Option<Process> {
         Some(start) => Some(Process { pid, start }),
         None => Process::with_pid(pid),
     }
+}
+
+/// Where our pids are valid, as Claude Code 2.1 spells it: a machine and a pid namespace.
+#[cfg(target_os = "linux")]
+fn pid_domain() -> String {
+    let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("linux:{}:{}", machine.trim(), space.display())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pid_domain() -> String {
+    "linux".to_owned()
 }

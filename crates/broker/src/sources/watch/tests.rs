@@ -32,6 +32,7 @@ impl Folder {
             path: self.0.join(path),
             enters: |_| true,
             wants: |path| path.extension().is_some_and(|ending| ending == "jsonl"),
+            tells: Tells::Changes,
         }
     }
 
