@@ -1,10 +1,13 @@
-//! What agents leave on this machine without being asked: session files, registries, processes.
+//! What agents leave on this machine without being asked: session files, registries, processes,
+//! and what their own servers tell whoever attaches.
 //!
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+pub mod codex_daemon;
 pub mod files;
 mod inotify;
+pub mod live;
 pub mod places;
 pub mod processes;
 pub mod tail;
