@@ -33,6 +33,8 @@ pub enum Error {
     Watch { doing: &'static str, source: io::Error },
     #[error("more than {} processes are observed", crate::limits::PROCESSES_MAX)]
     ProcessesTooMany,
+    #[error("{url} is no address of a server: http://[user:password@]host:port")]
+    ServerUrl { url: String },
     #[error("cannot start to observe processes")]
     Processes { source: io::Error },
 }

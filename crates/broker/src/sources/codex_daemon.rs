@@ -41,10 +41,7 @@ pub struct CodexDaemon {
 
 impl CodexDaemon {
     /// Attaches to the daemon whenever there is one. Must be called in a Tokio runtime.
-    pub fn start(
-        socket: impl Into<PathBuf>,
-        now: fn() -> Timestamp,
-    ) -> Result<Self, Error> {
+    pub fn start(socket: impl Into<PathBuf>, now: fn() -> Timestamp) -> Result<Self, Error> {
         let socket = socket.into();
         let (tell, heard) = live::channel();
         let what = (Harness::Codex, Channel::AppServer);

@@ -8,6 +8,7 @@ pub mod codex_daemon;
 pub mod files;
 mod inotify;
 pub mod live;
+pub mod opencode_servers;
 pub mod places;
 pub mod processes;
 pub mod tail;

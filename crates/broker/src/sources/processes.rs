@@ -34,6 +34,15 @@ impl Process {
         }
     }
 
+    /// How long it has run; none where the system does not say.
+    pub fn started_ms_ago(self) -> Option<u64> {
+        let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+        let uptime_s: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+        let uptime_ms = (uptime_s * 1_000.0) as u64;
+        // A tick is a hundredth of a second wherever Linux speaks to programs.
+        Some(uptime_ms.saturating_sub(self.start.saturating_mul(10)))
+    }
+
     /// False once it is known to have ended, though its parent may not have noticed.
     pub fn is_alive(self) -> bool {
         match look(self.pid) {

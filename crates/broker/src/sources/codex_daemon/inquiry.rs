@@ -148,7 +148,8 @@ impl Inquiry {
             return;
         }
         let Some(id) = params.thread_id else { return };
-        let unloaded = params.status.and_then(|status| status.r#type).as_deref() == Some("notLoaded");
+        let unloaded =
+            params.status.and_then(|status| status.r#type).as_deref() == Some("notLoaded");
         if unloaded || method == "thread/closed" {
             self.loaded.remove(&id);
             self.known.remove(&id);
@@ -286,10 +287,7 @@ mod tests {
             assert!(inquiry.is_waiting());
         }
         let refused = br#"{"id":1,"error":{"code":-32600,"message":"too old"}}"#;
-        assert_eq!(
-            inquiry.handle(refused),
-            Err(Trouble::Refused { why: "too old".to_owned() })
-        );
+        assert_eq!(inquiry.handle(refused), Err(Trouble::Refused { why: "too old".to_owned() }));
     }
 
     #[test]
