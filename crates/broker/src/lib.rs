@@ -1,9 +1,9 @@
 //! How to run things, for many sessions.
 //!
 //! [`Broker`] decides, purely, for all of them; [`hook_intake`] takes what hook forwarders send and
-//! what they left on disk while nobody listened; [`sources`] read session files and registries and
-//! tell when processes end. What is not here yet: the one loop that waits for things and hands
-//! them in.
+//! what they left on disk while nobody listened; [`sources`] read session files and registries,
+//! listen to the servers that clients run, and tell when processes end. What is not here yet: the
+//! one loop that waits for things and hands them in.
 
 mod broker;
 mod card;

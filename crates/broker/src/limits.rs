@@ -130,12 +130,19 @@ pub const RECONNECT_MAX: Duration = Duration::from_secs(30);
 pub const CONNECTION_STEADY: Duration = Duration::from_secs(10);
 
 /// Between two looks for the socket of Codex's daemon while there is none, or none that answers.
-/// One `stat` each.
+/// One `stat` each, and the kernel's table of sockets while a daemon has no client.
 pub const SOCKET_LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Silence after which Codex's daemon is asked whether it still lives. It says nothing by itself
 /// while nobody works.
 pub const DAEMON_PING_EVERY: Duration = Duration::from_secs(60);
+
+/// How long a client that has connected to the daemon may take to greet it. It does so at once.
+pub const DAEMON_GREETING_WAIT: Duration = Duration::from_millis(500);
+
+/// How long a daemon with threads may be without a client before we are its first. The terminal
+/// that starts one connects to it at once.
+pub const DAEMON_ALONE_WAIT: Duration = Duration::from_secs(10);
 
 /// Threads of the daemon that are remembered. It unloads those that nobody looks at after half
 /// an hour.

@@ -3,34 +3,39 @@
 //! Every terminal of the user's Codex is attached to it, and it tells every client the status of
 //! every thread; [`inquiry`] asks for the threads that were there before us. The socket is looked
 //! for now and then, because the daemon comes and goes with its terminals.
+//! We let another client greet it first ([`company`]).
 //! Invariant: we only look. We subscribe to no thread, so that no request for approval comes to
 //! us and no thread is kept loaded for us; and what comes nevertheless is not answered.
 
+mod company;
 mod inquiry;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use qd_harness::{Channel, Direction, Harness};
 use qd_session::moment::Timestamp;
 use serde_json::json;
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
+use self::company::Company;
 use self::inquiry::Inquiry;
 use super::live::{self, Backoff, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use crate::Error;
 use crate::limits::{
-    DAEMON_PING_EVERY, SERVER_MESSAGE_BYTES_MAX, SERVER_REPLY_WAIT, SOCKET_LOOK_EVERY,
+    DAEMON_ALONE_WAIT, DAEMON_GREETING_WAIT, DAEMON_PING_EVERY, SERVER_MESSAGE_BYTES_MAX,
+    SERVER_REPLY_WAIT, SOCKET_LOOK_EVERY,
 };
 
 /// The source. Dropping it ends its connection.
@@ -47,8 +52,14 @@ impl CodexDaemon {
         let what = (Harness::Codex, Channel::AppServer);
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
         let processes = Processes::new()?;
-        let observer =
-            Observer { socket, outlet, processes, daemon: None, loaded: BTreeSet::new() };
+        let observer = Observer {
+            socket,
+            outlet,
+            processes,
+            met: None,
+            daemon: None,
+            loaded: BTreeSet::new(),
+        };
         let task = tokio::spawn(async move {
             // It ends only when nobody listens.
             let Err(Unheard) = observer.run().await;
@@ -67,6 +78,8 @@ struct Observer {
     socket: PathBuf,
     outlet: Outlet,
     processes: Processes,
+    /// The socket of a daemon that knows us.
+    met: Option<Identity>,
     /// Whom we last talked to.
     daemon: Option<Process>,
     /// The threads it had loaded then.
@@ -96,7 +109,7 @@ type Socket = WebSocketStream<UnixStream>;
 type Identity = (u64, u64, i64, i64);
 
 impl Observer {
-    async fn run(mut self) -> Result<std::convert::Infallible, Unheard> {
+    async fn run(mut self) -> Result<Infallible, Unheard> {
         let mut backoff = Backoff::default();
         let mut failed: Option<(Identity, Instant)> = None;
         loop {
@@ -115,6 +128,9 @@ impl Observer {
                 continue;
             }
             let Some(found) = found else { continue };
+            if self.met != Some(found) && !self.others_were_first(found).await? {
+                continue;
+            }
             let mut attached = None;
             match self.attach(&mut attached).await {
                 Err(End::Unheard) => return Err(Unheard),
@@ -122,13 +138,35 @@ impl Observer {
                     self.outlet.notice(NoticeKind::Failed(trouble)).await?;
                 }
             }
+            if attached.is_some() {
+                self.met = Some(found);
+            }
             failed = Some((found, Instant::now() + backoff.after(attached)));
+        }
+    }
+
+    /// Waits until somebody else has greeted the daemon. False if there is another one meanwhile.
+    async fn others_were_first(&mut self, socket: Identity) -> Result<bool, Unheard> {
+        let began = Instant::now();
+        let mut others = false;
+        loop {
+            match Company::at(&self.socket) {
+                Company::Unknown => return Ok(true),
+                // Seen twice: it has had the time to speak.
+                Company::Others if others => return Ok(true),
+                Company::Traces if began.elapsed() >= DAEMON_ALONE_WAIT => return Ok(true),
+                company => others = company == Company::Others,
+            }
+            self.pause(if others { DAEMON_GREETING_WAIT } else { SOCKET_LOOK_EVERY }).await?;
+            if identity(&self.socket) != Some(socket) {
+                return Ok(false);
+            }
         }
     }
 
     /// Waits, and tells of a daemon that ends meanwhile.
     async fn pause(&mut self, wait: Duration) -> Result<(), Unheard> {
-        let over = tokio::time::sleep(wait);
+        let over = sleep(wait);
         tokio::pin!(over);
         loop {
             tokio::select! {
@@ -139,10 +177,7 @@ impl Observer {
     }
 
     /// Connects, asks what there is, and listens until there is trouble.
-    async fn attach(
-        &mut self,
-        attached: &mut Option<Instant>,
-    ) -> Result<std::convert::Infallible, End> {
+    async fn attach(&mut self, attached: &mut Option<Instant>) -> Result<Infallible, End> {
         let (mut socket, process) = in_time(connect(&self.socket)).await?;
         if let Some(process) = process.filter(|process| self.daemon != Some(*process)) {
             if let Some(before) = self.daemon.replace(process) {
@@ -161,7 +196,7 @@ impl Observer {
                 true => SERVER_REPLY_WAIT,
                 false => DAEMON_PING_EVERY,
             };
-            let silence = tokio::time::sleep_until((heard_at + patience).into());
+            let silence = sleep_until(heard_at + patience);
             tokio::select! {
                 message = socket.next() => {
                     let message = message.ok_or(Trouble::Closed)?.map_err(trouble)?;

@@ -6,12 +6,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::moment::Timestamp;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::limits::{
     CONNECTION_STEADY, RECONNECT_FIRST, RECONNECT_MAX, SERVER_BATCHES_MAX, SERVER_MESSAGE_BYTES_MAX,

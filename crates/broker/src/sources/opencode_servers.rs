@@ -14,7 +14,6 @@ mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::time::Instant;
 
 use qd_harness::{Channel, Direction, Harness};
 use qd_session::moment::Timestamp;
@@ -23,7 +22,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use self::address::Address;
 use self::discovery::{Discovery, Found};
@@ -32,7 +31,9 @@ use self::http::Events;
 use super::live::{self, Backoff, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use crate::Error;
-use crate::limits::{HISTORY_AGE_MS, PROCESS_SCAN_EVERY, SERVER_DIRECTORIES_MAX, SERVERS_MAX};
+use crate::limits::{
+    HISTORY_AGE_MS, PROCESS_SCAN_EVERY, SERVER_DIRECTORIES_MAX, SERVER_REPLY_WAIT, SERVERS_MAX,
+};
 
 /// The source. Dropping it ends its connections.
 #[derive(Debug)]
@@ -266,7 +267,9 @@ impl Listener {
     async fn attach(&mut self, attached: &mut Option<Instant>) -> Result<Infallible, End> {
         let mut events = Events::open(&self.address, "/global/event").await?;
         let mut stream = EventStream::default();
-        let greeting = stream.take(&events.next().await?)?;
+        let greeting = greeting(&mut events, &mut stream);
+        let greeting =
+            timeout(SERVER_REPLY_WAIT, greeting).await.unwrap_or(Err(Trouble::Silent))?;
         let open =
             snapshot::snapshot(&self.address, &self.outlet, self.since, &self.directories).await?;
         self.outlet.tell(open).await?;
@@ -303,6 +306,16 @@ impl Listener {
         // What concerns none in particular is said to be about `global`.
         let real = directory.filter(|directory| directory.starts_with('/') && room);
         self.directories.extend(real);
+    }
+}
+
+/// The first events: it greets whom it will tell.
+async fn greeting(events: &mut Events, stream: &mut EventStream) -> Result<Vec<Vec<u8>>, Trouble> {
+    loop {
+        let heard = stream.take(&events.next().await?)?;
+        if !heard.is_empty() {
+            return Ok(heard);
+        }
     }
 }
 

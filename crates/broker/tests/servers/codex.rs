@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use qd_broker::Card;
 use qd_broker::sources::codex_daemon::CodexDaemon;
 use qd_broker::sources::live::{NoticeKind, Trouble};
 use qd_broker::sources::places::{PlaceKind, places};
@@ -51,6 +52,14 @@ fn waiting(home: &Home, model: &Model) -> Result<Terminal> {
     Ok(codex)
 }
 
+/// Who made the session, by its rollout.
+fn originator(card: &Card) -> String {
+    let path = card.transcript.as_ref().expect("its rollout is known");
+    let rollout = fs::read_to_string(path).unwrap();
+    let meta: Value = serde_json::from_str(rollout.lines().next().unwrap()).unwrap();
+    meta["payload"]["originator"].as_str().unwrap_or_default().to_owned()
+}
+
 /// Only questions that read: nothing that steers, subscribes or answers.
 fn only_looked(board: &Board) {
     let asked = board.signals.iter().filter(|signal| signal.direction == Direction::ToAgent);
@@ -87,9 +96,7 @@ async fn a_wait_in_a_terminal_is_seen_at_once_and_ends_when_the_terminal_answers
     // What was last said is in its rollout; the daemon tells only that the turn is over.
     let card = board.until_state("idle").await;
     assert_eq!(board.cards().len(), 1, "the thread that makes up a title is no session");
-    let rollout = fs::read_to_string(card.transcript.expect("its rollout is known")).unwrap();
-    let meta: Value = serde_json::from_str(rollout.lines().next().unwrap()).unwrap();
-    assert_eq!(meta["payload"]["originator"], "codex-tui", "we leave no trace");
+    assert_eq!(originator(&card), "codex-tui", "we leave no trace");
     only_looked(&board);
     Ok(())
 }
@@ -110,6 +117,25 @@ async fn who_attaches_late_sees_the_wait_and_changes_nothing() -> Result<()> {
     assert!(!home.path().join("made").exists());
     codex.press_until_gone(Key::Enter, DIALOG)?;
     codex.wait_for_text("The file is there.")?;
+    Ok(())
+}
+
+/// A daemon of no terminal yet: nobody has greeted it when we find it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_finds_a_daemon_first_lets_the_terminal_greet_it() -> Result<()> {
+    let home = Home::new()?;
+    let model = Model::start(wants_out(&home))?;
+    let start = ["app-server", "daemon", "start"];
+    let started = Client::codex(&home, &model)?.arguments(start).headless()?;
+    assert!(started.wait_for_exit()?.success());
+    let mut board = observed(&home);
+    let codex = waiting(&home, &model)?;
+    let card = board.until_state("needs_permission").await;
+    // The daemon takes its first client for the author of all that follows.
+    assert_eq!(originator(&card), "codex-tui");
+    codex.press_until_gone(Key::Enter, DIALOG)?;
+    board.until_state("idle").await;
+    only_looked(&board);
     Ok(())
 }
 

@@ -28,13 +28,28 @@ impl Place {
         Self(std::env::temp_dir().join(name))
     }
 
-    fn bind(&self) -> UnixListener {
+    /// With another client, as a daemon of Codex has one when we come.
+    async fn bind(&self) -> Peer {
         let _ = std::fs::remove_file(&self.0);
-        UnixListener::bind(&self.0).unwrap()
+        let listener = UnixListener::bind(&self.0).unwrap();
+        let client = UnixStream::connect(&self.0).await.unwrap();
+        let (served, _) = listener.accept().await.unwrap();
+        Peer { listener, _other: (client, served) }
     }
 
     fn board(&self) -> Board {
         Board::of(Source::Codex(CodexDaemon::start(&self.0, now).unwrap()))
+    }
+}
+
+struct Peer {
+    listener: UnixListener,
+    _other: (UnixStream, UnixStream),
+}
+
+impl Peer {
+    async fn accept(&self) -> UnixStream {
+        self.listener.accept().await.unwrap().0
     }
 }
 
@@ -48,9 +63,8 @@ fn failed(trouble: Trouble) -> NoticeKind {
     NoticeKind::Failed(trouble)
 }
 
-async fn accepted(listener: &UnixListener) -> WebSocketStream<UnixStream> {
-    let (stream, _) = listener.accept().await.unwrap();
-    accept_async(stream).await.unwrap()
+async fn accepted(peer: &Peer) -> WebSocketStream<UnixStream> {
+    accept_async(peer.accept().await).await.unwrap()
 }
 
 async fn heard(socket: &mut WebSocketStream<UnixStream>) -> Value {
@@ -81,15 +95,15 @@ async fn greet(socket: &mut WebSocketStream<UnixStream>) {
 #[tokio::test]
 async fn a_daemon_that_talks_nonsense_is_left_and_tried_again() {
     let place = Place::new();
-    let listener = place.bind();
+    let listener = place.bind().await;
     let mut board = place.board();
     let peer = tokio::spawn(async move {
         // Not HTTP.
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut stream = listener.accept().await;
         stream.write_all(b"\x00\xffnonsense\r\n\r\n").await.unwrap();
         drop(stream);
         // HTTP, and no.
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut stream = listener.accept().await;
         let mut request = [0; 512];
         let _ = stream.read(&mut request).await.unwrap();
         stream
@@ -129,7 +143,7 @@ async fn a_daemon_that_talks_nonsense_is_left_and_tried_again() {
 #[tokio::test]
 async fn threads_that_are_gone_after_a_reconnect_have_ended() {
     let place = Place::new();
-    let listener = place.bind();
+    let listener = place.bind().await;
     let mut board = place.board();
     let peer = tokio::spawn(async move {
         let mut socket = accepted(&listener).await;
@@ -151,11 +165,11 @@ async fn threads_that_are_gone_after_a_reconnect_have_ended() {
 #[tokio::test]
 async fn a_new_socket_in_an_old_ones_place_is_found() {
     let place = Place::new();
-    drop(place.bind());
+    drop(place.bind().await);
     let mut board = place.board();
     let refused = failed(Trouble::Unreachable(std::io::ErrorKind::ConnectionRefused));
     board.until_notice(&refused).await;
-    let listener = place.bind();
+    let listener = place.bind().await;
     let peer = tokio::spawn(async move {
         let mut socket = accepted(&listener).await;
         greet(&mut socket).await;
@@ -169,11 +183,11 @@ async fn a_new_socket_in_an_old_ones_place_is_found() {
 #[tokio::test(start_paused = true)]
 async fn a_daemon_that_hangs_is_left() {
     let place = Place::new();
-    let listener = place.bind();
+    let listener = place.bind().await;
     let mut board = place.board();
     let peer = tokio::spawn(async move {
         // It takes no word at all, then the greeting without an answer.
-        let silent = listener.accept().await.unwrap();
+        let silent = listener.accept().await;
         let mute = accepted(&listener).await;
         let mut settled = accepted(&listener).await;
         greet(&mut settled).await;

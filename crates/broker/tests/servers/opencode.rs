@@ -3,7 +3,7 @@
 use qd_broker::sources::live::{NoticeKind, SourceNews, Trouble};
 use qd_broker::sources::opencode_servers::OpencodeServers;
 use qd_harness::{Channel, Direction};
-use qd_testbed::{Client, Home, Model, Result, Script, Service};
+use qd_testbed::{Client, Home, Model, Reply, Result, Script, Service};
 use serde_json::{Value, json};
 
 use crate::board::{Board, Source, now, state};
@@ -32,7 +32,7 @@ fn prompt(server: &Service, text: &str) -> Result<String> {
 
 fn wants_a_file() -> Script {
     let input = json!({ "command": "touch made", "description": "make a file" });
-    Script::new().calls("bash", input).says("The file is made.")
+    Script::new().calls("bash", input).then_always(Reply::says("The file is made."))
 }
 
 fn pending(server: &Service, what: &str) -> Result<String> {
@@ -94,13 +94,9 @@ async fn who_comes_late_sees_the_wait_and_the_servers_end(make: Make) -> Result<
     let session = server.post(&format!("/session?directory={directory}"), &json!({}))?;
     let id = session["id"].as_str().expect("an id");
     let body = json!({ "parts": [{ "type": "text", "text": "make a file" }] });
-    server.post(&format!("/session/{id}/prompt_async?directory={directory}"), &body)?;
     let events = server.events(&format!("/event?directory={directory}"))?;
-    let list = format!("/permission?directory={directory}");
-    while server.get(&list)?.as_array().is_none_or(Vec::is_empty) {
-        // It was asked before we listened, or will be: either ends this.
-        let _ = events.wait_for("anything", |event| event["type"] == "permission.asked");
-    }
+    server.post(&format!("/session/{id}/prompt_async?directory={directory}"), &body)?;
+    events.wait_for("a permission", |event| event["type"] == "permission.asked")?;
     let mut board = discovered();
     let its = |board: &Board| {
         board.cards().iter().any(|card| *card.vendor_id == *id && state(card) == "needs_permission")
@@ -148,8 +144,9 @@ async fn a_question_awaits_input_also_for_who_comes_late() -> Result<()> {
         "question": "Which greeting?", "header": "Greeting",
         "options": [{ "label": "Hello", "description": "a" }, { "label": "Hi", "description": "b" }],
     }]);
-    let script =
-        Script::new().calls("question", json!({ "questions": questions })).says("Hello it is.");
+    let script = Script::new()
+        .calls("question", json!({ "questions": questions }))
+        .then_always(Reply::says("Hello it is."));
     let model = Model::start(script)?;
     let server = Client::opencode(&home, &model)?.served().service()?;
     let mut board = observed(&[server.url()]);
