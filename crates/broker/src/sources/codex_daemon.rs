@@ -56,6 +56,7 @@ impl CodexDaemon {
             socket,
             outlet,
             processes,
+            asked_at: now(),
             met: None,
             daemon: None,
             loaded: BTreeSet::new(),
@@ -80,6 +81,8 @@ struct Observer {
     processes: Processes,
     /// The socket of a daemon that knows us.
     met: Option<Identity>,
+    /// When the last question was asked.
+    asked_at: Timestamp,
     /// Whom we last talked to.
     daemon: Option<Process>,
     /// The threads it had loaded then.
@@ -155,7 +158,8 @@ impl Observer {
                 // Seen twice: it has had the time to speak.
                 Company::Others if others => return Ok(true),
                 Company::Traces if began.elapsed() >= DAEMON_ALONE_WAIT => return Ok(true),
-                company => others = company == Company::Others,
+                Company::Others => others = true,
+                Company::Traces | Company::Nobody => others = false,
             }
             self.pause(if others { DAEMON_GREETING_WAIT } else { SOCKET_LOOK_EVERY }).await?;
             if identity(&self.socket) != Some(socket) {
@@ -232,15 +236,21 @@ impl Observer {
             Message::Close(_) => return Err(Trouble::Closed.into()),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
         };
+        let was_listed = inquiry.listed().is_some();
         let next = inquiry.handle(&payload);
-        let at = (self.outlet.now)();
+        // An answer tells of some moment since the question. News may have overtaken it, and are
+        // newer for certain only than the question.
+        let at = if inquiry.was_answer() { self.asked_at } else { (self.outlet.now)() };
         let news = self.outlet.message(Direction::FromAgent, at, payload);
         self.outlet.tell(vec![news]).await?;
-        // What was loaded before and is not now has ended while we were away.
         if let Some(listed) = inquiry.listed() {
-            let gone: Vec<String> = self.loaded.difference(listed).cloned().collect();
-            self.gone(gone.iter()).await?;
-            self.loaded.clone_from(listed);
+            // What was loaded before and is not now has ended while we were away.
+            if !was_listed {
+                self.gone(self.loaded.difference(listed)).await?;
+            }
+            if self.loaded != *listed {
+                self.loaded.clone_from(listed);
+            }
         }
         self.send(socket, next?).await
     }
@@ -248,9 +258,10 @@ impl Observer {
     async fn send(&mut self, socket: &mut Socket, messages: Vec<String>) -> Result<(), End> {
         for text in messages {
             let payload = text.clone().into_bytes();
+            self.asked_at = (self.outlet.now)();
             let sent = socket.send(Message::text(text));
             in_time(async { sent.await.map_err(trouble) }).await?;
-            let news = self.outlet.message(Direction::ToAgent, (self.outlet.now)(), payload);
+            let news = self.outlet.message(Direction::ToAgent, self.asked_at, payload);
             self.outlet.tell(vec![news]).await?;
         }
         Ok(())
@@ -276,8 +287,11 @@ impl Observer {
 async fn connect(path: &Path) -> Result<(Socket, Option<Process>), Trouble> {
     let unreachable = |error: io::Error| Trouble::Unreachable(error.kind());
     let stream = UnixStream::connect(path).await.map_err(unreachable)?;
-    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
-    let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+    let peer = stream.peer_cred().map_err(unreachable)?;
+    if peer.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Trouble::Refused { why: "it is another user's".to_owned() });
+    }
+    let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
     let config = WebSocketConfig::default()
         .max_message_size(Some(SERVER_MESSAGE_BYTES_MAX))
         .max_frame_size(Some(SERVER_MESSAGE_BYTES_MAX));
@@ -293,21 +307,27 @@ async fn in_time<T>(what: impl Future<Output = Result<T, Trouble>>) -> Result<T,
 fn trouble(error: tungstenite::Error) -> Trouble {
     use tungstenite::Error as E;
     match error {
-        E::Io(error) => match error.kind() {
-            io::ErrorKind::ConnectionReset
-            | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::UnexpectedEof => Trouble::Closed,
-            kind => Trouble::Unreachable(kind),
-        },
+        E::Io(error) if CLOSED.contains(&error.kind()) => Trouble::Closed,
+        E::Io(error) => Trouble::Unreachable(error.kind()),
         E::ConnectionClosed | E::AlreadyClosed => Trouble::Closed,
         E::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
             Trouble::Closed
         }
         E::Capacity(_) => Trouble::TooLong,
         E::Http(response) => Trouble::Refused { why: response.status().to_string() },
-        _ => Trouble::Foreign,
+        E::Protocol(_)
+        | E::Utf8(_)
+        | E::Url(_)
+        | E::HttpFormat(_)
+        | E::Tls(_)
+        | E::WriteBufferFull(_)
+        | E::AttackAttempt => Trouble::Foreign,
     }
 }
+
+/// How the system spells that nobody is there any more.
+const CLOSED: [io::ErrorKind; 3] =
+    [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::UnexpectedEof];
 
 /// `None` where there is no socket.
 fn identity(path: &Path) -> Option<Identity> {

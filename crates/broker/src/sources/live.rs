@@ -32,7 +32,8 @@ pub struct SourceSignal {
     pub harness: Harness,
     pub channel: Channel,
     pub direction: Direction,
-    /// When it was read or sent.
+    /// When it was read or sent; of an answer that may be older than news which came before it,
+    /// when it was asked for.
     pub at: Timestamp,
     /// Which of several servers it is from or to.
     pub server: Option<Arc<str>>,

@@ -22,16 +22,16 @@ pub enum Company {
 
 impl Company {
     pub fn at(socket: &Path) -> Self {
+        // The daemon makes its socket elsewhere, and a link to it.
+        let Ok(bound) = fs::canonicalize(socket) else { return Self::Unknown };
         let mut table = Vec::new();
         let read = File::open("/proc/net/unix")
             .and_then(|file| file.take(SOCKET_TABLE_BYTES_MAX).read_to_end(&mut table));
-        match read {
-            Ok(_) => match Self::in_table(&String::from_utf8_lossy(&table), socket) {
-                Self::Nobody if has_locks(socket) => Self::Traces,
-                company => company,
-            },
-            Err(_) => Self::Unknown,
+        if read.is_err() {
+            return Self::Unknown;
         }
+        let company = Self::in_table(&String::from_utf8_lossy(&table), &bound);
+        if company == Self::Nobody && has_locks(socket) { Self::Traces } else { company }
     }
 
     fn in_table(table: &str, socket: &Path) -> Self {

@@ -19,7 +19,12 @@ pub struct Inquiry {
     to_read: VecDeque<String>,
     /// Threads that were described, or will be.
     known: BTreeSet<String>,
+    /// Threads that somebody may look at.
     loaded: BTreeSet<String>,
+    /// Threads that the client uses for itself, as to make up a title.
+    asides: BTreeSet<String>,
+    /// The last message was the answer to a question.
+    was_answer: bool,
     /// The daemon has told all it has loaded.
     is_listed: bool,
 }
@@ -38,7 +43,7 @@ struct Told {
     id: Option<Value>,
     method: Option<String>,
     params: Option<Params>,
-    result: Option<Listing>,
+    result: Option<Outcome>,
     error: Option<Refusal>,
 }
 
@@ -54,6 +59,7 @@ struct Params {
 #[serde(default)]
 struct Thread {
     id: Option<String>,
+    ephemeral: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -64,9 +70,10 @@ struct Status {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Listing {
+struct Outcome {
     data: Option<Vec<Value>>,
     next_cursor: Option<String>,
+    thread: Option<Thread>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,12 +92,14 @@ impl Inquiry {
 
     /// What to send after this message. What is not understood changes nothing.
     pub fn handle(&mut self, payload: &[u8]) -> Result<Vec<String>, Trouble> {
+        self.was_answer = false;
         let Ok(told) = serde_json::from_slice::<Told>(payload) else { return Ok(Vec::new()) };
         match &told.method {
             Some(method) => self.hear(method, told.params.unwrap_or_default()),
             None => {
                 let awaited = told.id == Some(Value::from(self.last_id));
                 if let Some(question) = self.asked.take_if(|_| awaited) {
+                    self.was_answer = true;
                     return self.answered(question, told);
                 }
             }
@@ -100,6 +109,12 @@ impl Inquiry {
 
     pub fn is_waiting(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Whether the last message was the answer to our question: then it tells how things stood
+    /// at some time since we asked.
+    pub fn was_answer(&self) -> bool {
+        self.was_answer
     }
 
     /// All that was there before us has been described.
@@ -136,16 +151,18 @@ impl Inquiry {
                 }
             }
             // A thread that is gone again is no trouble.
-            (Question::Read, _) => {}
+            (Question::Read, _) => {
+                if let Some(thread) = told.result.and_then(|result| result.thread) {
+                    self.introduced(thread);
+                }
+            }
         }
         Ok(self.next())
     }
 
     fn hear(&mut self, method: &str, params: Params) {
-        if let Some(id) = params.thread.and_then(|thread| thread.id) {
-            self.is_loaded(&id);
-            self.meet(&id);
-            return;
+        if let Some(thread) = params.thread {
+            return self.introduced(thread);
         }
         let Some(id) = params.thread_id else { return };
         let unloaded =
@@ -153,13 +170,31 @@ impl Inquiry {
         if unloaded || method == "thread/closed" {
             self.loaded.remove(&id);
             self.known.remove(&id);
+            self.asides.remove(&id);
         } else if method == "thread/status/changed" {
             self.is_loaded(&id);
             self.wonder(&id);
         }
     }
 
+    fn introduced(&mut self, thread: Thread) {
+        let Some(id) = thread.id else { return };
+        self.meet(&id);
+        if thread.ephemeral == Some(true) {
+            self.loaded.remove(&id);
+            if self.asides.len() >= DAEMON_THREADS_MAX {
+                self.asides.pop_first();
+            }
+            self.asides.insert(id);
+        } else {
+            self.is_loaded(&id);
+        }
+    }
+
     fn is_loaded(&mut self, id: &str) {
+        if self.asides.contains(id) {
+            return;
+        }
         if self.loaded.len() >= DAEMON_THREADS_MAX && !self.loaded.contains(id) {
             // Ids grow with time.
             self.loaded.pop_first();
@@ -264,6 +299,22 @@ mod tests {
         assert_eq!(sent(&mut inquiry, status("x", "notLoaded")), [""; 0]);
         assert_eq!(inquiry.listed().unwrap().iter().collect::<Vec<_>>(), ["y"]);
         assert_eq!(sent(&mut inquiry, status("x", "idle")), ["thread/read x"]);
+    }
+
+    #[test]
+    fn a_thread_that_the_client_uses_for_itself_is_nobodys_session() {
+        let mut inquiry = begun();
+        let page = json!({ "id": 2, "result": { "data": ["a", "t"] } });
+        assert_eq!(sent(&mut inquiry, page), ["thread/read a"]);
+        assert!(inquiry.was_answer());
+        let read = |id: u8, thread: &str, ephemeral: bool| json!({ "id": id, "result": { "thread": { "id": thread, "ephemeral": ephemeral } } });
+        assert_eq!(sent(&mut inquiry, read(3, "a", false)), ["thread/read t"]);
+        sent(&mut inquiry, read(4, "t", true));
+        sent(&mut inquiry, status("t", "idle"));
+        assert!(!inquiry.was_answer());
+        let thread = json!({ "id": "u", "ephemeral": true });
+        sent(&mut inquiry, json!({ "method": "thread/started", "params": { "thread": thread } }));
+        assert_eq!(inquiry.listed().unwrap().iter().collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]

@@ -42,12 +42,11 @@ impl Address {
     /// A socket that a process listens on. `None` where only other machines reach it.
     pub fn of_listener(listener: SocketAddr, login: Option<(&str, &str)>) -> Option<Self> {
         let ip = listener.ip();
-        let reached = match listener {
-            _ if ip.is_loopback() => listener,
-            SocketAddr::V4(_) if ip.is_unspecified() => ([127, 0, 0, 1], listener.port()).into(),
-            // A socket for both families, nearly always.
-            SocketAddr::V6(_) if ip.is_unspecified() => ([127, 0, 0, 1], listener.port()).into(),
-            _ => return None,
+        let reached = match (ip.is_loopback(), ip.is_unspecified()) {
+            (true, _) => listener,
+            // One of the newer family is for both, nearly always.
+            (false, true) => ([127, 0, 0, 1], listener.port()).into(),
+            (false, false) => return None,
         };
         let authorization = login.map(|(user, password)| basic(user, password));
         Some(Self { host: reached.to_string(), authorization })

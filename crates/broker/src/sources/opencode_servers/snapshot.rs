@@ -150,7 +150,7 @@ fn named(lists: &[Exchange]) -> BTreeSet<String> {
                 named.extend(owners.map(str::to_owned));
             }
             Value::Object(statuses) => named.extend(statuses.keys().cloned()),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
     named
