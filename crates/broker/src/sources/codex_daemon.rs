@@ -85,7 +85,7 @@ struct Observer {
     asked_at: Timestamp,
     /// Whom we last talked to.
     daemon: Option<Process>,
-    /// The threads it had loaded then.
+    /// The sessions it had loaded then.
     loaded: BTreeSet<String>,
 }
 
@@ -248,8 +248,8 @@ impl Observer {
             if !was_listed {
                 self.gone(self.loaded.difference(listed)).await?;
             }
-            if self.loaded != *listed {
-                self.loaded.clone_from(listed);
+            if self.loaded != *inquiry.sessions() {
+                self.loaded.clone_from(inquiry.sessions());
             }
         }
         self.send(socket, next?).await

@@ -19,8 +19,9 @@ pub struct Inquiry {
     to_read: VecDeque<String>,
     /// Threads that were described, or will be.
     known: BTreeSet<String>,
-    /// Threads that somebody may look at.
     loaded: BTreeSet<String>,
+    /// Those of them that are known to be somebody's.
+    sessions: BTreeSet<String>,
     /// Threads that the client uses for itself, as to make up a title.
     asides: BTreeSet<String>,
     /// The last message was the answer to a question.
@@ -127,6 +128,11 @@ impl Inquiry {
         self.is_listed.then_some(&self.loaded)
     }
 
+    /// The loaded threads that are known to be somebody's, and not the client's own.
+    pub fn sessions(&self) -> &BTreeSet<String> {
+        &self.sessions
+    }
+
     fn answered(&mut self, question: Question, told: Told) -> Result<Vec<String>, Trouble> {
         let refusal = told.error.map(|error| error.message.unwrap_or_default());
         match (question, refusal) {
@@ -169,6 +175,7 @@ impl Inquiry {
             params.status.and_then(|status| status.r#type).as_deref() == Some("notLoaded");
         if unloaded || method == "thread/closed" {
             self.loaded.remove(&id);
+            self.sessions.remove(&id);
             self.known.remove(&id);
             self.asides.remove(&id);
         } else if method == "thread/status/changed" {
@@ -188,6 +195,10 @@ impl Inquiry {
             self.asides.insert(id);
         } else {
             self.is_loaded(&id);
+            if self.sessions.len() >= DAEMON_THREADS_MAX {
+                self.sessions.pop_first();
+            }
+            self.sessions.insert(id);
         }
     }
 
@@ -315,6 +326,8 @@ mod tests {
         let thread = json!({ "id": "u", "ephemeral": true });
         sent(&mut inquiry, json!({ "method": "thread/started", "params": { "thread": thread } }));
         assert_eq!(inquiry.listed().unwrap().iter().collect::<Vec<_>>(), ["a"]);
+        sent(&mut inquiry, status("b", "active"));
+        assert_eq!(inquiry.sessions().iter().collect::<Vec<_>>(), ["a"], "b may be anything yet");
     }
 
     #[test]
