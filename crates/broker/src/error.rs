@@ -39,6 +39,8 @@ pub enum Error {
     SourceGone,
     #[error("cannot start to look for the holders of sessions")]
     Holders { source: io::Error },
+    #[error("{url} is no address of a server: http://[user:password@]host:port")]
+    ServerUrl { url: String },
     #[error("cannot start to observe processes")]
     Processes { source: io::Error },
 }

@@ -3,7 +3,7 @@
 //! [`Broker`] decides, purely, for all of them; [`runtime`] is the one loop that waits for things,
 //! hands them in and carries out what comes back. [`hook_intake`] takes what hook forwarders send
 //! and what they left on disk while nobody listened; [`sources`] read session files and registries,
-//! find out who holds which session, and tell when processes end.
+//! listen to clients' own servers, find out who holds which session, and tell when processes end.
 
 mod broker;
 mod card;

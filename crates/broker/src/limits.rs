@@ -182,3 +182,80 @@ pub const FINDINGS_MAX: usize = 256;
 
 /// Sessions held by observed processes. A daemon may hold hundreds.
 pub const HELD_SESSIONS_MAX: usize = 8_192;
+
+/// Batches of news from servers of clients that are told and not yet taken. Beyond it we stop
+/// reading, and the server keeps its words, or drops us and is asked again.
+pub const SERVER_BATCHES_MAX: usize = 8;
+
+/// Longest message of a client's server. A handler parses no longer one; what comes unasked has
+/// a few kilobytes, a diff in it some hundred.
+pub const SERVER_MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// How long a server may take to accept, to answer one request, or to take what we send. It is
+/// on this machine, but it may be loading a project, and the machine may be busy.
+pub const SERVER_REPLY_WAIT: Duration = Duration::from_secs(20);
+
+/// Before a server that failed us is asked again for the first time; doubled with each failure.
+pub const RECONNECT_FIRST: Duration = Duration::from_millis(250);
+
+/// The longest wait before it is asked again: an operator who restarts it sees it in that time,
+/// and one that is gone for good costs two connects a minute.
+pub const RECONNECT_MAX: Duration = Duration::from_secs(30);
+
+/// A connection that lasted this long was a good one: the next failure is its first.
+pub const CONNECTION_STEADY: Duration = Duration::from_secs(10);
+
+/// Between two looks for the socket of Codex's daemon while there is none, or none that answers.
+/// One `stat` each, and the kernel's table of sockets while a daemon has no client.
+pub const SOCKET_LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Silence after which Codex's daemon is asked whether it still lives. It says nothing by itself
+/// while nobody works.
+pub const DAEMON_PING_EVERY: Duration = Duration::from_secs(60);
+
+/// How long a client that has connected to the daemon may take to greet it. It does so at once.
+pub const DAEMON_GREETING_WAIT: Duration = Duration::from_millis(500);
+
+/// How long a daemon with threads may be without a client before we are its first. The terminal
+/// that starts one connects to it at once.
+pub const DAEMON_ALONE_WAIT: Duration = Duration::from_secs(10);
+
+/// Threads of the daemon that are remembered. It unloads those that nobody looks at after half
+/// an hour.
+pub const DAEMON_THREADS_MAX: usize = 1_024;
+
+/// Servers of OpenCode and Kilo that are connected at once.
+pub const SERVERS_MAX: usize = 64;
+
+/// Silence after which an event stream is dead: the servers send a heartbeat every ten seconds.
+pub const EVENT_SILENCE_MAX: Duration = Duration::from_secs(45);
+
+/// Directories of one server that are asked for what is open in them, newest first. Each takes
+/// three requests after a connect.
+pub const SERVER_DIRECTORIES_MAX: usize = 32;
+
+/// Sessions whose description is asked for after a connect: those that work or wait.
+pub const SERVER_SESSIONS_MAX: usize = 128;
+
+/// How deep a session's parents are asked for.
+pub const SERVER_PARENTS_MAX: usize = 8;
+
+/// Between two looks at the list of processes. It is read only if a process was started since.
+pub const PROCESS_SCAN_EVERY: Duration = Duration::from_secs(2);
+
+/// Between two looks at every process, whether known or not: one may have become another program,
+/// or listen only now.
+pub const PROCESS_RESCAN_EVERY: Duration = Duration::from_secs(60);
+
+/// Looks at a new process before it is left to the next full look. A shell's child becomes its
+/// program after it was made, and a server needs a few seconds until it listens.
+pub const PROCESS_LOOKS: u8 = 5;
+
+/// Bytes of a process's environment that are read for the password of its server.
+pub const ENVIRONMENT_BYTES_MAX: u64 = 256 << 10;
+
+/// Bytes of the kernel's table of TCP sockets that are read: some 20,000 sockets.
+pub const SOCKET_TABLE_BYTES_MAX: u64 = 3 << 20;
+
+/// Descriptors of a process that are looked at for its listening sockets.
+pub const DESCRIPTORS_MAX: usize = 4_096;

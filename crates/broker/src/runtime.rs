@@ -28,9 +28,12 @@ use crate::Error;
 use crate::broker::{Broker, Input};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool, SpoolWatch};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
+use crate::sources::codex_daemon::CodexDaemon;
 use crate::sources::files::{Files, News};
 use crate::sources::holders::{HolderNews, Holders};
-use crate::sources::places::places;
+use crate::sources::live::SourceNews;
+use crate::sources::opencode_servers::OpencodeServers;
+use crate::sources::places::{PlaceKind, places};
 use crate::sources::processes::Process;
 
 /// Where to look and where to remember.
@@ -41,6 +44,8 @@ pub struct Settings {
     pub environment: BTreeMap<OsString, OsString>,
     /// Our own folder: the journal and the spool.
     pub state: PathBuf,
+    /// Servers of OpenCode and Kilo that are not found by looking: URLs.
+    pub opencode_servers: Vec<String>,
 }
 
 impl Settings {
@@ -59,6 +64,8 @@ pub struct Runtime {
     journal: Journal,
     files: Files,
     holders: Holders,
+    codex_daemon: CodexDaemon,
+    opencode_servers: OpencodeServers,
     /// Processes that have a registry file: it tells of their end. Until all is read.
     registered: BTreeSet<u32>,
     spool: Spool,
@@ -77,7 +84,7 @@ pub struct Runtime {
 
 impl Runtime {
     /// Opens the journal, brings back what it knows and begins to look. Another process that has
-    /// the journal is an error that names it.
+    /// the journal is an error that names it. Must be called in a Tokio runtime.
     pub fn open(settings: &Settings, stop: watch::Receiver<bool>) -> Result<(Self, Handle), Error> {
         let (journal, opened) = Journal::open(settings.journal(), qd_store::Settings::default())
             .map_err(Error::Journal)?;
@@ -88,6 +95,11 @@ impl Runtime {
         let (broker, known) = restore(&journal)?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
         let holders = Holders::start(&places, now)?;
+        let socket = places.iter().find(|place| place.kind == PlaceKind::Socket);
+        let socket = socket.map(|place| place.path.clone()).unwrap_or_default();
+        let codex_daemon = CodexDaemon::start(socket, now)?;
+        let opencode_servers =
+            OpencodeServers::start(&settings.opencode_servers, &settings.home, now)?;
         let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
         let handle = Handle::new(order);
@@ -96,6 +108,8 @@ impl Runtime {
             journal,
             files,
             holders,
+            codex_daemon,
+            opencode_servers,
             registered: BTreeSet::new(),
             spool,
             spool_watch,
@@ -131,6 +145,8 @@ impl Runtime {
                 }
                 news = self.files.next(), if room => self.read(news)?,
                 news = self.holders.next(), if room => self.hear_holders(news)?,
+                news = self.codex_daemon.next(), if room => self.hear_server(news)?,
+                news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 () = self.spool_watch.changed(), if room => self.spool_due = true,
                 () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
                     self.drain_spool();
@@ -229,6 +245,21 @@ impl Runtime {
                 warn!(?notice, "processes");
             }
             Some(HolderNews::Stopped(error)) => return Err(error),
+            None => return Err(Error::SourceGone),
+        }
+        Ok(())
+    }
+
+    /// What a client's own server said.
+    fn hear_server(&mut self, news: Option<SourceNews>) -> Result<(), Error> {
+        match news {
+            Some(SourceNews::Signal(found)) => {
+                let (harness, signal) = (found.harness, found.signal());
+                self.hand_in(now(), Input::Signal { harness, signal });
+            }
+            Some(SourceNews::Notice(notice)) => {
+                info!(server = &*notice.server, kind = ?notice.kind, "a client's server");
+            }
             None => return Err(Error::SourceGone),
         }
         Ok(())

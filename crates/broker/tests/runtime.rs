@@ -37,6 +37,7 @@ impl Place {
             home: self.folder.join("home"),
             environment: BTreeMap::new(),
             state: self.folder.join("state"),
+            opencode_servers: Vec::new(),
         }
     }
 

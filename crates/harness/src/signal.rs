@@ -14,7 +14,8 @@ pub struct Signal<'a> {
     pub seq: u32,
     pub channel: Channel,
     pub direction: Direction,
-    /// The session file a transcript line stands in.
+    /// The session file a transcript line stands in, or the server that a message is from or to,
+    /// where there may be several.
     pub file: Option<&'a str>,
     /// The bytes themselves: not always text, not always JSON, not always whole.
     pub payload: &'a [u8],

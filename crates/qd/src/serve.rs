@@ -36,6 +36,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         home: paths.home.clone(),
         environment: std::env::vars_os().collect(),
         state: paths.state.clone(),
+        opencode_servers: Vec::new(),
     };
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     info!(%address, socket = %paths.socket.display(), "listening");

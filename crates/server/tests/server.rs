@@ -40,6 +40,7 @@ impl Daemon {
                 home: folder.clone(),
                 environment: BTreeMap::new(),
                 state: folder.join("state"),
+                opencode_servers: Vec::new(),
             };
             let (runtime, handle) = Runtime::open(&settings, stopped.clone()).expect("it opens");
             let socket = hook_intake::bind(&folder.join("qd.sock")).expect("a socket");

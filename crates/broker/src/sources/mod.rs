@@ -1,14 +1,17 @@
 //! What agents leave on this machine without being asked: session files, registries, locks,
-//! processes.
+//! processes, and what their own servers tell whoever attaches.
 //!
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+pub mod codex_daemon;
 mod codex_locks;
 pub mod files;
 mod gemini_chats;
 pub mod holders;
 mod inotify;
+pub mod live;
+pub mod opencode_servers;
 pub mod places;
 pub mod processes;
 pub mod tail;

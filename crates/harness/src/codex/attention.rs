@@ -125,7 +125,8 @@ impl Thread {
 
     fn flag(&mut self, mark: Mark, kind: Kind, set: bool) {
         if !set {
-            *self.flag_of(kind) = None;
+            // An answer about the time before may come after the flag.
+            self.flag_of(kind).take_if(|flag| flag.mark.at <= mark.at);
             let settled = self.requests.take_all(|request| {
                 request.kind == kind
                     && request.stage == Stage::Waiting

@@ -119,6 +119,10 @@ impl Handler {
             | "session.drain.interrupted" => {}
             _ => return None,
         }
+        let server = self.server.clone();
+        if let Some(session) = self.sessions().get_mut(&id) {
+            session.server = server;
+        }
         Some(())
     }
 

@@ -23,6 +23,8 @@ const DEPTH_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub struct Handler {
     sessions: BTreeMap<Arc<str>, Session>,
+    /// The server whose signal is being read: its lists say nothing about the others' sessions.
+    pub(super) server: Option<Arc<str>>,
     /// The last request to the server that has no response yet: a response does not say to what.
     pub(super) asked: Option<Polled>,
     unrecognised: u64,
@@ -118,7 +120,9 @@ impl Handler {
         match report.session_id.as_deref().filter(|_| report.has_exited()) {
             Some(id) => told.push(&id.into(), ended()),
             None if report.has_exited() => {
-                let tops = self.sessions.iter().filter(|(_, session)| session.parent.is_none());
+                let tops = self.sessions.iter().filter(|(_, session)| {
+                    session.parent.is_none() && session.server == self.server
+                });
                 tops.for_each(|(id, _)| told.push(id, ended()));
             }
             None => return None,
@@ -129,6 +133,9 @@ impl Handler {
 
 impl crate::signal::Handler for Handler {
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        if self.server.as_deref() != signal.file {
+            self.server = signal.file.map(Arc::from);
+        }
         let told = self.understand(signal).unwrap_or_else(|| {
             let mut told = Told::default();
             let owner: Owner = payload::read(signal.payload).unwrap_or_default();

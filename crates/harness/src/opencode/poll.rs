@@ -18,6 +18,7 @@ use crate::excerpt::brief;
 /// A request that was made, until its response comes.
 #[derive(Debug)]
 pub struct Polled {
+    server: Option<Arc<str>>,
     at: Timestamp,
     about: About,
 }
@@ -81,7 +82,7 @@ impl Handler {
             },
             _ => About::Other,
         };
-        self.asked = Some(Polled { at, about });
+        self.asked = Some(Polled { server: self.server.clone(), at, about });
         Some(())
     }
 
@@ -104,7 +105,9 @@ impl Handler {
         told: &mut Told,
     ) -> Option<()> {
         let status = response.status?;
-        let Some(polled) = self.asked.take() else { return Some(()) };
+        let server = self.server.clone();
+        let asked = self.asked.take_if(|asked| asked.server == server);
+        let Some(polled) = asked else { return Some(()) };
         let fine = (200..300).contains(&status);
         let body = response.body;
         match polled.about {
@@ -157,11 +160,15 @@ impl Handler {
         statuses: BTreeMap<String, Status>,
         told: &mut Told,
     ) {
+        let server = self.server.clone();
         let idle: Vec<Arc<str>> = self
             .sessions()
             .iter()
             .filter(|(id, session)| {
-                session.busy && session.heard < polled_at && !statuses.contains_key(&***id)
+                session.server == server
+                    && session.busy
+                    && session.heard < polled_at
+                    && !statuses.contains_key(&***id)
             })
             .map(|(id, _)| id.clone())
             .collect();
@@ -170,7 +177,9 @@ impl Handler {
         }
         for (id, status) in statuses {
             let id = Arc::<str>::from(id);
-            if !self.session(&id, at).busy {
+            let session = self.session(&id, at);
+            session.server = server.clone();
+            if !session.busy {
                 self.status(at, &id, status, told);
             }
         }

@@ -87,7 +87,9 @@ impl Handler {
             };
             let (id, request) = (Arc::<str>::from(id), RequestId::new(request));
             listed.push(request.clone());
+            let server = self.server.clone();
             let session = self.session(&id, at);
+            session.server = server;
             if let Some(known) = session.requests.get_mut(&request) {
                 if known.due.take().is_some() {
                     told.push(&id, known.fact(&request, Stage::Waiting));
@@ -108,7 +110,9 @@ impl Handler {
         let of_kind = |waiting: &Waiting| {
             (waiting.kind == WaitKind::Permission) == (kind == WaitKind::Permission)
         };
-        for (id, session) in self.sessions() {
+        let server = self.server.clone();
+        let of_server = self.sessions().iter_mut().filter(|(_, session)| session.server == server);
+        for (id, session) in of_server {
             session.requests.retain(|request, waiting| {
                 let gone =
                     of_kind(waiting) && waiting.asked < polled_at && !listed.contains(request);

@@ -24,6 +24,8 @@ pub struct Session {
     /// The session that delegated to this one.
     pub parent: Option<Arc<str>>,
     pub kind: Option<Arc<str>>,
+    /// Where it was last heard of.
+    pub server: Option<Arc<str>>,
     pub heard: Timestamp,
     pub busy: bool,
     /// The operator turned a request down; if nothing follows, that ended the turn.

@@ -310,3 +310,49 @@ fn no_cut_of_an_event_panics_or_says_anything() {
         }
     }
 }
+
+/// The names of the facts that signals of two servers give, with their sessions.
+fn of_servers(lines: &[(&str, &str)]) -> Vec<String> {
+    let mut handler = Opencode::default();
+    let mut told = Vec::new();
+    for (at, (server, line)) in (50_000..).step_by(1_000).zip(lines) {
+        let (direction, payload) = match line.strip_prefix("> ") {
+            Some(request) => (Direction::ToAgent, request),
+            None => (Direction::FromAgent, *line),
+        };
+        let channel = match line.contains("exited") {
+            true => Channel::Process,
+            false => Channel::Events,
+        };
+        let signal = signal(Timestamp(at), direction, payload.as_bytes());
+        let signal = Signal { channel, file: Some(server), ..signal };
+        let facts = handler.handle_signal(&signal).into_iter();
+        told.extend(facts.map(|fact| format!("{} {}", fact.session, fact.event.fact.name())));
+    }
+    told
+}
+
+#[test]
+fn what_one_server_does_not_list_may_be_anothers() {
+    let elsewhere = BUSY.replace("ses_1", "ses_2");
+    let told = of_servers(&[
+        ("a", BUSY),
+        ("a", ASKED),
+        ("b", &elsewhere),
+        ("b", r#"> {"method":"GET","path":"/permission","body":null}"#),
+        ("b", r#"{"status":200,"body":[]}"#),
+        ("b", r#"> {"method":"GET","path":"/session/status","body":null}"#),
+        // Another server's word is no answer to it.
+        ("a", r#"{"status":200,"body":{}}"#),
+        ("b", r#"{"status":200,"body":{}}"#),
+        ("b", r#"{"pid":7,"exited":true}"#),
+    ]);
+    let expected = [
+        "ses_1 llm_started",
+        "ses_1 approval_requested",
+        "ses_2 llm_started",
+        "ses_2 turn_completed",
+        "ses_2 session_ended",
+    ];
+    assert_eq!(told, expected);
+}

@@ -1,0 +1,327 @@
+//! Servers of OpenCode and of Kilo from 7 on, observed over their event streams.
+//!
+//! Found among the processes ([`discovery`], loopback only) or named by the operator. Each has a
+//! task of its own that listens, asks for what is open after each connect ([`snapshot`]), and
+//! comes back after a failure. A server's end is the end of its sessions.
+//! Invariant: we only read. A directory that a server does not work in is not asked about,
+//! because asking makes it begin to.
+
+mod address;
+mod discovery;
+mod event_stream;
+mod http;
+mod snapshot;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::Path;
+
+use qd_harness::{Channel, Direction, Harness};
+use qd_session::moment::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+
+use self::address::Address;
+use self::discovery::{Discovery, Found};
+use self::event_stream::EventStream;
+use self::http::Events;
+use super::live::{self, Backoff, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
+use super::processes::{Process, Processes};
+use crate::Error;
+use crate::limits::{
+    HISTORY_AGE_MS, PROCESS_SCAN_EVERY, SERVER_DIRECTORIES_MAX, SERVER_REPLY_WAIT, SERVERS_MAX,
+};
+
+/// The source. Dropping it ends its connections.
+#[derive(Debug)]
+pub struct OpencodeServers {
+    inbox: Inbox,
+}
+
+impl OpencodeServers {
+    /// Connects to these, `http://[user:password@]host:port`, and to what is found on this
+    /// machine and was started with this home. A URL of another kind is an error. Must be called in a Tokio runtime.
+    pub fn start(urls: &[String], home: &Path, now: fn() -> Timestamp) -> Result<Self, Error> {
+        Self::begin(urls, Some(Discovery::new(home)), now)
+    }
+
+    /// Connects to these and looks for no others.
+    pub fn start_without_discovery(urls: &[String], now: fn() -> Timestamp) -> Result<Self, Error> {
+        Self::begin(urls, None, now)
+    }
+
+    fn begin(
+        urls: &[String],
+        discovery: Option<Discovery>,
+        now: fn() -> Timestamp,
+    ) -> Result<Self, Error> {
+        let mut named = Vec::new();
+        for url in urls {
+            let address = Address::of_url(url);
+            named.push(address.ok_or_else(|| Error::ServerUrl { url: url.clone() })?);
+        }
+        let (tell, heard) = live::channel();
+        let roster = Roster {
+            servers: BTreeMap::new(),
+            processes: Processes::new()?,
+            tell,
+            now,
+            too_many: false,
+        };
+        let task = tokio::spawn(async move {
+            // It ends only when nobody listens.
+            let Err(Unheard) = roster.run(named, discovery).await;
+        });
+        Ok(Self { inbox: Inbox::new(heard, task) })
+    }
+
+    /// The next thing. May be dropped and asked again.
+    pub async fn next(&mut self) -> Option<SourceNews> {
+        self.inbox.next().await
+    }
+}
+
+/// All servers we know.
+#[derive(Debug)]
+struct Roster {
+    servers: BTreeMap<String, Server>,
+    processes: Processes,
+    tell: mpsc::Sender<Vec<SourceNews>>,
+    now: fn() -> Timestamp,
+    too_many: bool,
+}
+
+#[derive(Debug)]
+struct Server {
+    process: Option<Process>,
+    /// The operator named it: it stays when its process ends.
+    is_named: bool,
+    outlet: Outlet,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Roster {
+    async fn run(
+        mut self,
+        named: Vec<Address>,
+        mut discovery: Option<Discovery>,
+    ) -> Result<Infallible, Unheard> {
+        for address in named {
+            self.connect(address, None).await?;
+        }
+        let mut due = interval(PROCESS_SCAN_EVERY);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // Looking may hang in a sick process's memory; nothing else hangs with it.
+        let mut looking: Option<JoinHandle<(Discovery, Vec<Found>)>> = None;
+        loop {
+            tokio::select! {
+                _ = due.tick(), if discovery.is_some() => {
+                    looking = discovery.take().map(|mut discovery| {
+                        spawn_blocking(move || {
+                            let found = discovery.look();
+                            (discovery, found)
+                        })
+                    });
+                }
+                Ok((looked, found)) = async { looking.as_mut().expect("guarded").await },
+                    if looking.is_some() =>
+                {
+                    (looking, discovery) = (None, Some(looked));
+                    for Found { process, address } in found {
+                        self.connect(address, Some(process)).await?;
+                    }
+                }
+                Some(ended) = self.processes.next_end() => self.ended(ended).await?,
+                () = self.tell.closed() => return Err(Unheard),
+            }
+        }
+    }
+
+    async fn connect(&mut self, address: Address, process: Option<Process>) -> Result<(), Unheard> {
+        if let Some(known) = self.servers.get(&address.host) {
+            match (known.process, process) {
+                (Some(before), Some(after)) if before != after => self.ended(before).await?,
+                (None, Some(_)) => {}
+                _ => return Ok(()),
+            }
+        }
+        let url = address.url();
+        let what = (Harness::Opencode, Channel::Events);
+        let mut outlet = Outlet::new(what, url.clone(), Some(url), self.now, self.tell.clone());
+        if !self.servers.contains_key(&address.host) && self.servers.len() >= SERVERS_MAX {
+            if !std::mem::replace(&mut self.too_many, true) {
+                outlet.notice(NoticeKind::TooMany).await?;
+            }
+            return Ok(());
+        }
+        if let Some(process) = process
+            && self.processes.observe(process).is_err()
+        {
+            outlet.notice(NoticeKind::NotObserved).await?;
+        }
+        if let Some(known) = self.servers.get_mut(&address.host) {
+            known.process = process;
+            return Ok(());
+        }
+        let a_day_ago = Timestamp((self.now)().0.saturating_sub(HISTORY_AGE_MS));
+        let since = process.and_then(Process::started_at).unwrap_or(a_day_ago);
+        let host = address.host.clone();
+        let listener =
+            Listener { address, outlet: outlet.clone(), since, directories: BTreeSet::new() };
+        let task = tokio::spawn(async move {
+            // It ends only when nobody listens.
+            let Err(Unheard) = listener.run().await;
+        });
+        self.servers.insert(host, Server { process, is_named: process.is_none(), outlet, task });
+        Ok(())
+    }
+
+    async fn ended(&mut self, process: Process) -> Result<(), Unheard> {
+        let report = json!({ "pid": process.pid, "exited": true }).to_string();
+        let mut news = Vec::new();
+        self.servers.retain(|_, server| {
+            let is_its = server.process == Some(process);
+            if is_its {
+                server.process = None;
+                news.push(server.outlet.process(report.clone().into_bytes()));
+            }
+            !is_its || server.is_named
+        });
+        match self.tell.send(news).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Unheard),
+        }
+    }
+}
+
+/// One server's ear.
+#[derive(Debug)]
+struct Listener {
+    address: Address,
+    outlet: Outlet,
+    /// What it did before is history.
+    since: Timestamp,
+    /// Where it was heard to work.
+    directories: BTreeSet<String>,
+}
+
+/// How a connection came to its end.
+enum End {
+    Trouble(Trouble),
+    Unheard,
+}
+
+impl From<Unheard> for End {
+    fn from(_: Unheard) -> Self {
+        Self::Unheard
+    }
+}
+
+impl From<Trouble> for End {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+/// An event and the directory it is about.
+#[derive(Debug, Deserialize)]
+struct Global<'a> {
+    #[serde(default)]
+    directory: Option<String>,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Kind {
+    r#type: Option<String>,
+}
+
+impl Listener {
+    async fn run(mut self) -> Result<Infallible, Unheard> {
+        let mut backoff = Backoff::default();
+        loop {
+            let mut attached = None;
+            match self.attach(&mut attached).await {
+                Err(End::Unheard) => return Err(Unheard),
+                Err(End::Trouble(trouble)) => {
+                    self.outlet.notice(NoticeKind::Failed(trouble)).await?;
+                }
+            }
+            sleep(backoff.after(attached)).await;
+        }
+    }
+
+    /// Listens first and asks then, so that nothing falls between the two: what the list and an
+    /// event both tell is told twice, and a handler knows it.
+    async fn attach(&mut self, attached: &mut Option<Instant>) -> Result<Infallible, End> {
+        let mut events = Events::open(&self.address, "/global/event").await?;
+        let mut stream = EventStream::default();
+        let greeting = greeting(&mut events, &mut stream);
+        let greeting =
+            timeout(SERVER_REPLY_WAIT, greeting).await.unwrap_or(Err(Trouble::Silent))?;
+        let open =
+            snapshot::snapshot(&self.address, &self.outlet, self.since, &self.directories).await?;
+        self.outlet.tell(open).await?;
+        *attached = Some(Instant::now());
+        self.outlet.notice(NoticeKind::Attached).await?;
+        self.hear(greeting).await?;
+        loop {
+            let heard = stream.take(&events.next().await?)?;
+            self.hear(heard).await?;
+        }
+    }
+
+    async fn hear(&mut self, events: Vec<Vec<u8>>) -> Result<(), Unheard> {
+        let at = (self.outlet.now)();
+        let mut news = Vec::new();
+        for data in events {
+            // What is no event of theirs goes on as it is: a handler counts it.
+            let payload = match serde_json::from_slice::<Global<'_>>(&data) {
+                Ok(global) => {
+                    self.note(global.directory);
+                    global.payload.get().as_bytes().to_vec()
+                }
+                Err(_) => data,
+            };
+            if !is_of_the_connection(&payload) {
+                news.push(self.outlet.message(Direction::FromAgent, at, payload));
+            }
+        }
+        self.outlet.tell(news).await
+    }
+
+    fn note(&mut self, directory: Option<String>) {
+        let room = self.directories.len() < SERVER_DIRECTORIES_MAX;
+        // What concerns none in particular is said to be about `global`.
+        let real = directory.filter(|directory| directory.starts_with('/') && room);
+        self.directories.extend(real);
+    }
+}
+
+/// The first events: it greets whom it will tell.
+async fn greeting(events: &mut Events, stream: &mut EventStream) -> Result<Vec<Vec<u8>>, Trouble> {
+    loop {
+        let heard = stream.take(&events.next().await?)?;
+        if !heard.is_empty() {
+            return Ok(heard);
+        }
+    }
+}
+
+/// The greeting and the heartbeat: nobody need wake for them.
+fn is_of_the_connection(payload: &[u8]) -> bool {
+    let kind = serde_json::from_slice::<Kind>(payload).unwrap_or_default().r#type;
+    matches!(kind.as_deref(), Some("server.connected" | "server.heartbeat"))
+}
