@@ -32,13 +32,6 @@ pub struct Known {
     pub resets_at: Option<u64>,
 }
 
-impl Known {
-    /// A brief one may be over before anybody could be told, unless it says more than that.
-    pub fn is_checked(&self) -> bool {
-        !self.brief || self.exactly.is_some()
-    }
-}
-
 /// A state that a session was shown in, and from when.
 #[derive(Debug, Clone)]
 pub struct Shown {

@@ -35,6 +35,11 @@ fn accepted(state: &str) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
+/// Somebody is waited for.
+fn waits(state: &str) -> bool {
+    matches!(state, "needs_permission" | "awaiting_input" | "awaiting_approval")
+}
+
 /// A row to be checked: at its time, or still shortly before the next one.
 struct Check<'a> {
     at_ms: u64,
@@ -42,11 +47,12 @@ struct Check<'a> {
     still: bool,
 }
 
-fn checks<'a>(rows: &'a [&'a Known]) -> Vec<Check<'a>> {
-    let waits =
-        |state: &str| matches!(state, "needs_permission" | "awaiting_input" | "awaiting_approval");
+/// What is brief may be over before anybody could be told, unless a row says more than that and
+/// nobody is missing who tells.
+fn checks<'a>(rows: &'a [&'a Known], whole: bool) -> Vec<Check<'a>> {
+    let is_told = |known: &Known| !known.brief || (whole && known.exactly.is_some());
     let mut checks = Vec::new();
-    for (nth, known) in rows.iter().enumerate().filter(|(_, known)| known.is_checked()) {
+    for (nth, known) in rows.iter().enumerate().filter(|(_, known)| is_told(known)) {
         checks.push(Check { at_ms: known.at_ms, known, still: false });
         if let Some(next) = rows.get(nth + 1)
             && waits(&known.state)
@@ -66,14 +72,19 @@ pub struct Score {
     pub wrong_group: Vec<String>,
     pub wrong_state: Vec<String>,
     pub flicker: Vec<String>,
+    /// People called for what nobody was to be asked.
+    pub false_cards: Vec<String>,
     /// Sessions shown that are none.
     pub strangers: Vec<String>,
+    /// Every source was heard.
+    whole: bool,
 }
 
 impl Score {
     /// Whatever an operator would have been told wrongly.
     pub fn untrue(self) -> impl Iterator<Item = String> {
-        self.wrong_state.into_iter().chain(self.flicker).chain(self.strangers)
+        let shown = self.flicker.into_iter().chain(self.false_cards).chain(self.strangers);
+        self.wrong_state.into_iter().chain(shown)
     }
 }
 
@@ -81,13 +92,17 @@ pub fn score(capture: &Capture, sources: &[&str]) -> Score {
     let wanted = |source: &str| sources.is_empty() || sources.contains(&source);
     let signals: Vec<_> =
         capture.signals.iter().filter(|recorded| wanted(recorded.source())).collect();
-    score_of(capture, &signals)
+    score_signals(capture, &signals, sources.is_empty())
 }
 
 /// The same for signals that were doubled or swapped on their way.
 pub fn score_of(capture: &Capture, signals: &[&Recorded]) -> Score {
+    score_signals(capture, signals, true)
+}
+
+fn score_signals(capture: &Capture, signals: &[&Recorded], whole: bool) -> Score {
     let shown = shown(&capture.play(signals));
-    let mut score = Score::default();
+    let mut score = Score { whole, ..Score::default() };
     let mut sessions: Vec<Option<&str>> =
         capture.truth.iter().map(|known| known.session.as_deref()).collect();
     sessions.sort_unstable();
@@ -104,6 +119,7 @@ pub fn score_of(capture: &Capture, signals: &[&Recorded]) -> Score {
             .unwrap_or_default();
         check_rows(capture, &rows, of_session, &mut score);
         check_flicker(capture, &rows, of_session, &mut score);
+        check_cards(capture, &rows, of_session, &mut score);
     }
     score.strangers = strangers(capture, &shown);
     score
@@ -123,7 +139,7 @@ fn strangers(capture: &Capture, shown: &BTreeMap<String, Vec<Shown>>) -> Vec<Str
 }
 
 fn check_rows(capture: &Capture, rows: &[&Known], states: &[Shown], score: &mut Score) {
-    let checks = checks(rows);
+    let checks = checks(rows, score.whole);
     for (nth, check) in checks.iter().enumerate() {
         let mut end = check.at_ms + if check.still { 0 } else { GRACE_MS };
         if let Some(next) = checks.get(nth + 1) {
@@ -179,6 +195,23 @@ fn check_flicker(capture: &Capture, rows: &[&Known], states: &[Shown], score: &m
         });
         if brief && came_back && !explained {
             score.flicker.push(format!("{} at {}: flickers", capture.name, between.at_ms));
+        }
+    }
+}
+
+/// A person called, while no row says that anything waited for one.
+fn check_cards(capture: &Capture, rows: &[&Known], states: &[Shown], score: &mut Score) {
+    let mut spans = states.chunk_by(|a, b| a.state.state == b.state.state).peekable();
+    while let Some(span) = spans.next() {
+        let (state, from) = (span[0].state.state.as_str(), span[0].at_ms);
+        let until = spans.peek().map_or(u64::MAX, |next| next[0].at_ms);
+        let explained = rows.iter().any(|known| {
+            from <= known.at_ms + GRACE_MS
+                && known.at_ms <= until.saturating_add(GRACE_MS)
+                && accepted(&known.state).1.contains(&state)
+        });
+        if waits(state) && !explained {
+            score.false_cards.push(format!("{} at {from}: calls for nothing", capture.name));
         }
     }
 }
