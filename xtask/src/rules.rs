@@ -30,11 +30,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// What is no part of the workspace, wherever it lies.
 const NOT_COPIED: [&str; 4] = ["target", ".git", "node_modules", "artifacts"];
 
-/// Tries every patch, or those whose names begin with `only`.
-pub fn rules(only: Option<&str>) -> Result<()> {
+/// Tries every patch, or those whose names begin with one of `only`.
+pub fn rules(only: &[&str]) -> Result<()> {
     let began = Instant::now();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace")?;
-    let patches = patches(root, only.unwrap_or_default())?;
+    let patches = patches(root, only)?;
     let scratch = Scratch::of(root)?;
     scratch.all_hold(&patches)?;
     let (mut rows, mut broken) = (Vec::new(), Vec::new());
@@ -45,10 +45,10 @@ pub fn rules(only: Option<&str>) -> Result<()> {
             Err(why) => broken.push(format!("{}: {why:#}", patch.name)),
         }
     }
-    println!("{:<24} {:<64} fails without it", "rule", "capture or test");
+    println!("{:<24} {:<16} capture or test", "rule", "fails without it");
     for (patch, fails, failed) in &rows {
         let answer = if *failed { "yes" } else { "NO" };
-        println!("{:<24} {:<64} {answer}", patch.name, spelled(fails));
+        println!("{:<24} {answer:<16} {}", patch.name, spelled(fails));
     }
     let kept = rows.iter().filter(|(_, _, failed)| !failed).count();
     let (off, seconds) = (patches.len(), began.elapsed().as_secs());
@@ -60,12 +60,13 @@ pub fn rules(only: Option<&str>) -> Result<()> {
 }
 
 /// By rule, then by name.
-fn patches(root: &Path, only: &str) -> Result<Vec<Patch>> {
+fn patches(root: &Path, only: &[&str]) -> Result<Vec<Patch>> {
     let mut patches = Vec::new();
     for entry in fs::read_dir(root.join("crates/harness/without"))? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if path.extension().is_some_and(|end| end == "patch") && name.starts_with(only) {
+        let wanted = only.is_empty() || only.iter().any(|only| name.starts_with(only));
+        if wanted && path.extension().is_some_and(|end| end == "patch") {
             let text = fs::read_to_string(&path)?;
             let patch = Patch::read(&name, &text);
             patches.push(patch.map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?);
@@ -73,13 +74,16 @@ fn patches(root: &Path, only: &str) -> Result<Vec<Patch>> {
     }
     patches.sort_by(|a, b| (a.rule(), &a.name).cmp(&(b.rule(), &b.name)));
     if patches.is_empty() {
-        bail!("no patch of crates/harness/without begins with `{only}`");
+        bail!("no patch of crates/harness/without begins with {}", only.join(", "));
     }
     Ok(patches)
 }
 
 fn spelled(fails: &Fails) -> String {
-    format!("{}{}", fails.what, fails.how.name())
+    match fails.how {
+        How::Test => fails.what.clone(),
+        how => format!("{}{}", fails.what, how.name()),
+    }
 }
 
 type Row<'a> = (&'a Patch, &'a Fails, bool);
@@ -88,11 +92,17 @@ type Row<'a> = (&'a Patch, &'a Fails, bool);
 struct Scratch {
     root: PathBuf,
     tree: PathBuf,
+    /// Held while we live: two runs in one copy would try each other's patches.
+    _lock: File,
 }
 
 impl Scratch {
     fn of(root: &Path) -> Result<Self> {
-        let scratch = Self { root: root.to_owned(), tree: root.join("target/rules/tree") };
+        let tree = root.join("target/rules/tree");
+        fs::create_dir_all(&tree).with_context(|| format!("cannot make {}", tree.display()))?;
+        let lock = File::create(tree.with_extension("lock"))?;
+        lock.try_lock().context("another run is at it")?;
+        let scratch = Self { root: root.to_owned(), tree, _lock: lock };
         let copied = copy_changed(root, &scratch.tree)?;
         remove_others(&scratch.tree, &copied)?;
         Ok(scratch)
