@@ -80,10 +80,8 @@ fn patches(root: &Path, only: &[&str]) -> Result<Vec<Patch>> {
 }
 
 fn spelled(fails: &Fails) -> String {
-    match fails.how {
-        How::Test => fails.what.clone(),
-        how => format!("{}{}", fails.what, how.name()),
-    }
+    let how = if fails.how == How::Test { "" } else { fails.how.name() };
+    format!("{}{how}", fails.what)
 }
 
 type Row<'a> = (&'a Patch, &'a Fails, bool);
