@@ -5,6 +5,7 @@
 
 mod clients;
 mod fuzz;
+mod rules;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -26,6 +27,8 @@ cargo xtask bench forwarder
                      what an agent waits for at each hook, bash + curl beside it
 cargo xtask forwarder
                      build qd-hook as it is shipped, and say where it is
+cargo xtask rules [PATCH…]
+                     switch each rule learnt from the clients off; its captures must fail then
 cargo xtask fuzz [SECONDS] [TARGET]
                      every parser under a fuzzer, 60 seconds each; targets are the folders of
                      fuzz/corpus";
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         ["bench", "forwarder"] => bench_forwarder(),
         ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
+        ["rules", only @ ..] => rules::rules(only),
         ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),
         ["fuzz", seconds] => start_fuzz(seconds, None),
         ["fuzz", seconds, target] => start_fuzz(seconds, Some(target)),

@@ -267,6 +267,11 @@ mod tests {
     }
 
     #[test]
+    fn a_session_first_heard_of_by_a_hook_of_no_account_is_there() {
+        Story::new().hook(0, json!({"hook_event_name": "InstructionsLoaded"})).shows("idle");
+    }
+
+    #[test]
     fn a_permission_waits_for_a_person_after_a_moment_of_silence() {
         Story::prompted()
             .bash(500, "PreToolUse", "c1")

@@ -239,15 +239,20 @@ mod tests {
     use crate::signal::Channel;
     use crate::story::Story;
 
-    /// A hook that fired at that second and millisecond and arrived a little later.
-    fn hook(story: &mut Story, at: u64, name: &str, more: Value) {
+    /// A hook that fired at that second and millisecond.
+    fn fired(at: u64, name: &str, more: Value) -> Value {
         let (second, millis) = (at / 1_000, at % 1_000);
         let mut payload = json!({"session_id": "s", "hook_event_name": name, "cwd": "/w",
             "transcript_path": "/c/session-x.jsonl",
             "timestamp": format!("1970-01-01T00:00:{second:02}.{millis:03}Z")});
         let fields = payload.as_object_mut().expect("an object");
         fields.extend(more.as_object().expect("an object").clone());
-        story.hear(at + 20, Channel::Hook, &payload);
+        payload
+    }
+
+    /// It arrived a little later.
+    fn hook(story: &mut Story, at: u64, name: &str, more: Value) {
+        story.hear(at + 20, Channel::Hook, &fired(at, name, more));
     }
 
     fn prompted() -> Story {
@@ -294,6 +299,15 @@ mod tests {
         hook(&mut story, 2_000, "BeforeTool", shell());
         assert_eq!(story.state(), "needs_you/needs_permission");
         hook(&mut story, 9_000, "AfterTool", shell());
+        assert_eq!(story.state(), "autonomous/thinking");
+    }
+
+    #[test]
+    fn a_hook_that_is_told_again_after_its_answer_opens_nothing() {
+        let mut story = prompted();
+        hook(&mut story, 2_100, "Notification", dialog());
+        hook(&mut story, 9_000, "AfterTool", shell());
+        story.hear(9_500, Channel::Hook, &fired(2_100, "Notification", dialog()));
         assert_eq!(story.state(), "autonomous/thinking");
     }
 

@@ -1,8 +1,8 @@
 //! The captures beside the crate, read and played.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::replay::{Replay, Scene};
@@ -26,6 +26,10 @@ pub struct Known {
     pub state: String,
     #[serde(default)]
     pub brief: bool,
+    /// The one sub-state that is true, where what was done tells it that exactly.
+    pub exactly: Option<String>,
+    /// When a usage limit ends.
+    pub resets_at: Option<u64>,
 }
 
 /// A state that a session was shown in, and from when.
@@ -35,8 +39,28 @@ pub struct Shown {
     pub state: AgentState,
 }
 
+/// All of them, or those that `QD_CAPTURES` names: `claude-code/tui-compact codex/app-goal`.
 pub fn captures() -> Vec<Capture> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("captured");
+    match env::var("QD_CAPTURES") {
+        Ok(names) => {
+            names.split_whitespace().map(|name| Capture::read(&top().join(name))).collect()
+        }
+        Err(_) => every_capture(),
+    }
+}
+
+/// True if only some are played, so that counting them says nothing.
+pub fn some_only() -> bool {
+    env::var_os("QD_CAPTURES").is_some()
+}
+
+/// Where they are.
+pub fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("captured")
+}
+
+fn every_capture() -> Vec<Capture> {
+    let top = top();
     let mut captures: Vec<Capture> = folders(&top)
         .iter()
         .flat_map(|harness| folders(harness))

@@ -3,22 +3,30 @@
 use qd_harness::capture::Recorded;
 
 use super::capture::captures;
+use super::truth::score_of;
 
 /// Neighbours this close may arrive in either order.
 const SWAP_WITHIN_MS: u64 = 200;
 
 #[test]
-fn doubled_signals_end_in_the_same_states() {
+fn doubled_signals_are_as_true_and_end_in_the_same_states() {
+    let mut wrong = Vec::new();
     for capture in captures() {
         let doubled: Vec<&Recorded> = capture.signals.iter().flat_map(|one| [one, one]).collect();
-        assert_eq!(capture.ends(&doubled), capture.ends(&capture.all()), "{}", capture.name);
+        let (ends, expected) = (capture.ends(&doubled), capture.ends(&capture.all()));
+        if ends != expected {
+            wrong.push(format!("{}: {ends:?}, not {expected:?}", capture.name));
+        }
+        wrong.extend(score_of(&capture, &doubled).untrue());
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn swapped_neighbours_end_in_the_same_states() {
+    let mut wrong = Vec::new();
     for capture in captures() {
-        let ends = capture.ends(&capture.all());
+        let expected = capture.ends(&capture.all());
         for offset in 0..2 {
             let mut swapped = capture.all();
             for pair in swapped[offset.min(capture.signals.len())..].chunks_exact_mut(2) {
@@ -26,9 +34,13 @@ fn swapped_neighbours_end_in_the_same_states() {
                     pair.swap(0, 1);
                 }
             }
-            assert_eq!(capture.ends(&swapped), ends, "{} from {offset}", capture.name);
+            let ends = capture.ends(&swapped);
+            if ends != expected {
+                wrong.push(format!("{} from {offset}: {ends:?}, not {expected:?}", capture.name));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Parallel hook processes overtake each other, and so do different sources. The lines of one

@@ -6,6 +6,8 @@
 mod capture;
 mod disturbed;
 mod only;
+mod patch;
 mod story;
 mod table;
 mod truth;
+mod without;

@@ -1,43 +1,59 @@
 //! What is left of the truth when sources are missing. The floors are those the product promises;
 //! what is missed below 100 % cannot be told from the sources that are left.
 
-use super::capture::captures;
+use super::capture::{captures, some_only};
 use super::truth::score;
 
-/// The share of rows with the right group, in percent.
-fn right_groups(harness: &str, sources: &[&str]) -> f64 {
-    let (mut checks, mut wrong) = (0, 0);
+/// Demands that so many rows in a hundred have the right group and that nothing flickers. Of
+/// captures that were picked, every row.
+fn right_groups(harness: &str, sources: &[&str], floor: f64) {
+    let (mut checks, mut wrong, mut flicker, mut cards) = (0_u32, vec![], vec![], vec![]);
     for capture in captures().iter().filter(|capture| capture.name.starts_with(harness)) {
         let score = score(capture, sources);
-        checks += score.checks;
-        wrong += score.wrong_group.len();
-        assert!(score.flicker.is_empty(), "flickers: {:#?}", score.flicker);
+        checks += score.checks as u32;
+        wrong.extend(score.wrong_group);
+        flicker.extend(score.flicker);
+        cards.extend(score.false_cards);
     }
-    100.0 * f64::from(checks as u32 - wrong as u32) / f64::from(checks as u32)
+    let right = 100.0 * f64::from(checks - wrong.len() as u32) / f64::from(checks.max(1));
+    let floor = if some_only() { 100.0 } else { floor };
+    println!("{harness} by {sources:?}: {right:.1} %, calling for nothing: {cards:?}");
+    if some_only() {
+        // A hook that takes its time looks like a person who does.
+        flicker.extend(cards);
+    }
+    assert!(right >= floor && flicker.is_empty(), "{right:.1} %: {wrong:#?} {flicker:#?}");
 }
 
 #[test]
 fn claude_code_by_hooks_and_transcripts() {
-    assert!(right_groups("claude-code/", &["hook", "transcript"]) >= 100.0);
+    right_groups("claude-code/", &["hook", "transcript"], 100.0);
 }
 
 /// A dialog and a running tool look the same in a transcript.
 #[test]
 fn claude_code_by_transcripts_alone() {
-    assert!(right_groups("claude-code/", &["transcript"]) >= 89.0);
+    right_groups("claude-code/", &["transcript"], 89.0);
+}
+
+/// Before any hook is installed. The recordings hold few of the registry's states: it was read
+/// only when something else was looked at.
+#[test]
+fn claude_code_by_registry_and_transcripts() {
+    right_groups("claude-code/", &["registry", "transcript"], 93.0);
 }
 
 #[test]
 fn codex_by_rollouts_and_processes() {
-    assert!(right_groups("codex/", &["transcript", "process"]) >= 100.0);
+    right_groups("codex/", &["transcript", "process"], 100.0);
 }
 
 #[test]
 fn codex_by_hooks_and_rollouts() {
-    assert!(right_groups("codex/", &["hook", "transcript"]) >= 99.0);
+    right_groups("codex/", &["hook", "transcript"], 99.0);
 }
 
 #[test]
 fn gemini_by_hooks_and_chat_files() {
-    assert!(right_groups("gemini/", &["hook", "transcript"]) >= 100.0);
+    right_groups("gemini/", &["hook", "transcript"], 100.0);
 }

@@ -122,6 +122,13 @@ fn a_fence_opened_before_the_part_that_is_read_still_counts() {
 }
 
 #[test]
+fn a_decision_that_was_made_is_not_asked_for_again() {
+    assert_eq!(read("Thanks, using your choice.").ending, Ending::Delivered);
+    assert_eq!(read("I went with your decision and removed the flag.").ending, Ending::Delivered);
+    assert_eq!(read("I'd drop the flag. Your choice.").sign, Sign::Blocked);
+}
+
+#[test]
 fn the_same_message_always_gets_the_same_judgement() {
     let text = "All set. Shall I delete the old bucket?";
     assert_eq!(read(text), read(text));

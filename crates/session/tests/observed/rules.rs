@@ -109,6 +109,16 @@ fn the_oldest_of_equals_is_shown_first() {
 }
 
 #[test]
+fn a_subagents_request_outlives_the_main_agents_turn() {
+    let monitor = told(&[
+        event("turn_started", Timestamp(1)),
+        event("sub:approval_requested", Timestamp(5)),
+        event("turn_completed", Timestamp(9)),
+    ]);
+    assert_eq!(resolve(Timestamp(10), &monitor).state, SubState::NEEDS_PERMISSION);
+}
+
+#[test]
 fn a_question_stamped_after_the_end_of_its_call_opens_nothing() {
     let monitor = told(&[
         event("turn_started", Timestamp(1)),

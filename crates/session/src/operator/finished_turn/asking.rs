@@ -47,9 +47,10 @@ impl<'a> Talk<'a> {
 
     fn is_left_to_reader(&self) -> bool {
         let last = self.message.blocks.iter().rfind(|block| block.kind == Kind::Paragraph);
-        last.is_some_and(|block| {
-            block.sentences.iter().any(|said| said.says_any(words::LEFT_TO_READER))
-        })
+        let leaves = |said: &Sentence| {
+            said.says_any(words::LEFT_TO_READER) && !said.says_any(words::DECIDED)
+        };
+        last.is_some_and(|block| block.sentences.iter().any(leaves))
     }
 
     pub fn names_a_need(&self) -> bool {

@@ -59,6 +59,13 @@ pub const LEFT_TO_READER: &[&str] = &[
     "usted decide", "você decide", "decidi tu", "решать вам", "aan jou", "由您决定", "由你决定", "ご判断",
 ];
 
+/// The reader has had that last word, and the agent goes by it.
+pub const DECIDED: &[&str] = &[
+    "using your", "used your", "by your", "with your choice", "with your call", "with your decision", "per your",
+    "following your", "followed your", "based on your", "thanks for your", "kept your", "your choice of",
+    "your decision to",
+];
+
 /// A halt that is over, or is none.
 pub const NOT_BLOCKED: &[&str] = &[
     "nothing needs", "not blocked", "no longer", "nothing is", "was waiting", "was still waiting",
