@@ -6,6 +6,8 @@ mod exit;
 mod explain;
 mod hooks;
 mod paths;
+mod record;
+mod redact;
 mod replay;
 mod serve;
 mod session_line;
@@ -35,23 +37,47 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 a mistake in the command line, \
-                          3 no daemon runs, 4 no such session, 5 timed out";
+                          3 no daemon runs, 4 no such session, 5 timed out\n\n\
+                          Environment: XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CONFIG_HOME say where our files are;\n\
+                          CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME and XDG_DATA_HOME where the agents' are;\n\
+                          QD_PORT, QD_LOG and NO_COLOR are honoured";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the daemon: watch this machine's agents until stopped
+    ///
+    /// Listens on a unix socket that only this user can open and on 127.0.0.1, where a token is
+    /// needed (`qd token`). Logs to standard error; QD_LOG says how much, as `debug` or
+    /// `qd_broker=debug`. SIGTERM or Ctrl-C ends it; what it took is written first.
     Serve(serve::ServeArgs),
-    /// Show every session and its state
+    /// Show every session and its state, once
+    ///
+    /// A line has the session's id, the agent, what it does, for how long, its title and its folder.
+    /// Those that wait for you come first, the longest wait on top.
     Status(status::StatusArgs),
     /// Say why a session is seen as it is: live, or in a capture at a moment
+    ///
+    /// Tells the state, the rule that gave it, who said what it rests on, how long ago, and what
+    /// the agent waits for.
     Explain(replay::ExplainArgs),
     /// Wait until a session is in a state
+    ///
+    /// Prints the first session that is in it, at once if one is already. For scripts:
+    /// `qd wait --until needs-you && notify-send "An agent waits"`.
     Wait(wait::WaitArgs),
     /// Take a session out of Needs You until its next event
-    Dismiss { session: String },
+    Dismiss {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    Record(record::RecordArgs),
     /// Play a recorded session and show what the operator would have seen
+    ///
+    /// The same handlers and rules as in the daemon, on the recording's own clock.
     Replay(replay::ReplayArgs),
     /// Let agents report to the daemon, through hooks in their own settings
+    ///
+    /// Every change is shown as a diff first; uninstall leaves the files as they were.
     Hooks(hooks::HooksArgs),
     /// Print a token for the daemon's port
     Token {
@@ -63,7 +89,10 @@ enum Command {
         path: bool,
     },
     /// Print completions for a shell
-    Completions { shell: Shell },
+    Completions {
+        /// The shell they are for
+        shell: Shell,
+    },
 }
 
 fn main() -> ExitCode {
@@ -101,14 +130,11 @@ fn run(cli: Cli) -> Result<()> {
         Command::Serve(args) => {
             log_to_stderr();
             let paths = Paths::from_environment()?;
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build()?;
-            runtime.block_on(serve::serve(&args, &paths))
+            daemon_threads()?.block_on(serve::serve(&args, &paths))
         }
         Command::Status(args) => with_daemon(async |paths| status::status(&args, paths).await),
         Command::Wait(args) => with_daemon(async |paths| wait::wait(&args, paths).await),
+        Command::Record(args) => with_daemon(async |paths| record::record(&args, paths).await),
         Command::Explain(args) => with_daemon(async |paths| {
             explain::explain(&args.session_or_capture.to_string_lossy(), args.json, paths).await
         }),
@@ -122,6 +148,12 @@ fn run(cli: Cli) -> Result<()> {
 /// A folder with a moment, or one that looks like a capture.
 fn is_capture(args: &replay::ExplainArgs) -> bool {
     args.at.is_some() || Path::new(&args.session_or_capture).join("signals.jsonl").is_file()
+}
+
+/// For a command that is a daemon: what it serves does not wait for its loop.
+fn daemon_threads() -> Result<tokio::runtime::Runtime> {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    Ok(threads.worker_threads(2).enable_all().build()?)
 }
 
 /// For a command that asks the daemon something: one thread is enough.
