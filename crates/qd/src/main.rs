@@ -14,6 +14,7 @@ mod session_line;
 mod status;
 mod story;
 mod wait;
+mod watch;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -55,6 +56,11 @@ enum Command {
     /// A line has the session's id, the agent, what it does, for how long, its title and its folder.
     /// Those that wait for you come first, the longest wait on top.
     Status(status::StatusArgs),
+    /// Show the board in this terminal, as it changes
+    ///
+    /// Keys: j and k or the arrows move, enter shows why a session is seen as it is, e dismisses
+    /// it until it does something, q quits. NO_COLOR turns colours off.
+    Watch,
     /// Say why a session is seen as it is: live, or in a capture at a moment
     ///
     /// Tells the state, the rule that gave it, who said what it rests on, how long ago, and what
@@ -133,6 +139,7 @@ fn run(cli: Cli) -> Result<()> {
             daemon_threads()?.block_on(serve::serve(&args, &paths))
         }
         Command::Status(args) => with_daemon(async |paths| status::status(&args, paths).await),
+        Command::Watch => with_daemon(async |paths| watch::watch(paths).await),
         Command::Wait(args) => with_daemon(async |paths| wait::wait(&args, paths).await),
         Command::Record(args) => with_daemon(async |paths| record::record(&args, paths).await),
         Command::Explain(args) => with_daemon(async |paths| {
