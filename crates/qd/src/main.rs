@@ -2,6 +2,7 @@
 
 mod capture;
 mod daemon;
+mod demo;
 mod exit;
 mod explain;
 mod hooks;
@@ -77,6 +78,7 @@ enum Command {
         session: String,
     },
     Record(record::RecordArgs),
+    Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
     ///
     /// The same handlers and rules as in the daemon, on the recording's own clock.
@@ -138,6 +140,7 @@ fn run(cli: Cli) -> Result<()> {
             let paths = Paths::from_environment()?;
             daemon_threads()?.block_on(serve::serve(&args, &paths))
         }
+        Command::Demo(args) => daemon_threads()?.block_on(demo::demo(&args)),
         Command::Status(args) => with_daemon(async |paths| status::status(&args, paths).await),
         Command::Watch => with_daemon(async |paths| watch::watch(paths).await),
         Command::Wait(args) => with_daemon(async |paths| wait::wait(&args, paths).await),
