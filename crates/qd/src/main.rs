@@ -3,10 +3,12 @@
 mod capture;
 mod daemon;
 mod demo;
+mod doctor;
 mod exit;
 mod explain;
 mod hooks;
 mod paths;
+mod program;
 mod record;
 mod redact;
 mod replay;
@@ -87,6 +89,7 @@ enum Command {
     ///
     /// Every change is shown as a diff first; uninstall leaves the files as they were.
     Hooks(hooks::HooksArgs),
+    Doctor(doctor::DoctorArgs),
     /// Print a token for the daemon's port
     Token {
         /// ingest, observe, operate or admin; each may do what those before it may
@@ -144,6 +147,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Status(args) => with_daemon(async |paths| status::status(&args, paths).await),
         Command::Watch => with_daemon(async |paths| watch::watch(paths).await),
         Command::Wait(args) => with_daemon(async |paths| wait::wait(&args, paths).await),
+        Command::Doctor(args) => with_daemon(async |paths| doctor::doctor(&args, paths).await),
         Command::Record(args) => with_daemon(async |paths| record::record(&args, paths).await),
         Command::Explain(args) => with_daemon(async |paths| {
             explain::explain(&args.session_or_capture.to_string_lossy(), args.json, paths).await
