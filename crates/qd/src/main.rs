@@ -13,6 +13,7 @@ mod record;
 mod redact;
 mod replay;
 mod serve;
+mod service;
 mod session_line;
 mod status;
 mod story;
@@ -90,6 +91,11 @@ enum Command {
     /// Every change is shown as a diff first; uninstall leaves the files as they were.
     Hooks(hooks::HooksArgs),
     Doctor(doctor::DoctorArgs),
+    /// Run the daemon as a service of this user, with systemd
+    ///
+    /// The unit is shown, then written to $XDG_CONFIG_HOME/systemd/user/quarterdeck.service. Where
+    /// systemctl cannot be used, it says what to run.
+    Service(service::ServiceArgs),
     /// Print a token for the daemon's port
     Token {
         /// ingest, observe, operate or admin; each may do what those before it may
@@ -126,6 +132,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "qd", &mut std::io::stdout());
             Ok(())
