@@ -1,5 +1,6 @@
 //! Flags, configuration, wiring: no rule lives here.
 
+mod background;
 mod capture;
 mod daemon;
 mod demo;
@@ -34,6 +35,8 @@ use crate::exit::Exit;
 use crate::paths::Paths;
 
 /// See, answer and drive every coding agent on this machine.
+///
+/// Without a command: starts the daemon in the background if none runs, and shows the board.
 #[derive(Debug, Parser)]
 #[command(name = "qd", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -125,8 +128,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     let Some(command) = cli.command else {
-        Cli::command().print_help()?;
-        return Ok(());
+        return with_daemon(async |paths| background::open(paths).await);
     };
     match command {
         Command::Replay(args) => replay::replay(&args),
