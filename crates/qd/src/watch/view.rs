@@ -17,7 +17,7 @@ use super::board::{Board, Link, Row, Waiting};
 use crate::session_line::{age, age_holds_ms, heading, plain};
 
 /// Columns of a session's line: label, age and agent are fixed; title and place share the rest.
-const LABEL_COLUMNS: usize = 28;
+const LABEL_COLUMNS: usize = 30;
 const AGE_COLUMNS: usize = 6;
 const HARNESS_COLUMNS: usize = 11;
 
