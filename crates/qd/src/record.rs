@@ -12,7 +12,7 @@ use clap::Args;
 use qd_harness::Harness;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::daemon::{Daemon, RawEvent, escaped};
 use crate::paths::Paths;
@@ -23,6 +23,12 @@ const RECORDING_BYTES_MAX: u64 = 256 << 20;
 
 /// Without --for, nobody waits longer than that for Ctrl-C.
 const RECORDING_TIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// After the end, a pause this long means that nothing more is on its way.
+const LATE_PAUSE_MAX: Duration = Duration::from_millis(200);
+
+/// Agents that never pause are cut off here.
+const LATE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Write what agents say from now on into a capture, until Ctrl-C.
 ///
@@ -77,6 +83,16 @@ pub async fn record(args: &RecordArgs, paths: &Paths) -> Result<()> {
             break "; it is full";
         }
     };
+    // What an agent said before the end may still be on its way to us.
+    if why.is_empty() {
+        let end = Instant::now() + LATE_TIME_MAX;
+        while let Ok(Ok(Some(event))) = timeout(LATE_PAUSE_MAX, events.next_raw()).await {
+            capture.take(&event)?;
+            if Instant::now() >= end || capture.bytes >= RECORDING_BYTES_MAX {
+                break;
+            }
+        }
+    }
     capture.finish(why)
 }
 

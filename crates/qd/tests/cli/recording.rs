@@ -3,17 +3,31 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::world::{Outcome, Running, World};
+use crate::world::{GENEROUS, Outcome, Running, World};
 
 fn recorder(world: &World, arguments: &[&str]) -> Running {
     let out = world.path("capture");
     let mut command = world.qd(&["record", "--out", out.to_str().expect("text")]);
     command.args(arguments);
     Running::start_saying_on_stderr(command, "Recording into")
+}
+
+/// Waits until so many signals of an agent are on disk: they come to the recorder after the hook
+/// was answered.
+#[track_caller]
+fn recorded(world: &World, harness: &str, count: usize) {
+    let file = world.path("capture").join(harness).join("signals.jsonl");
+    let begun = Instant::now();
+    let lines = || fs::read_to_string(&file).map_or(0, |text| text.lines().count());
+    while lines() < count {
+        assert!(begun.elapsed() < GENEROUS, "{} of {count} signals", lines());
+        std::thread::yield_now();
+    }
 }
 
 /// The states of a replay, one after the other.
@@ -34,7 +48,7 @@ fn a_recording_replays_to_the_states_that_were_seen() {
     let secret = format!("export API_KEY=hunter2; cat {}/x # ann", home.display());
     world.hook(json!({"session_id": "s-1", "hook_event_name": "UserPromptSubmit",
         "prompt": secret}));
-    world.run(&["wait", "--until", "thinking", "--timeout", "60"]).expect(0);
+    recorded(&world, "claude_code", 4);
     assert_eq!(recorder.stop(Signal::INT), Some(0));
 
     let capture = world.path("capture");
@@ -56,7 +70,7 @@ fn one_session_can_be_recorded_alone() {
     let recorder = recorder(&world, &["wanted-1"]);
     world.agent_starts("other-2");
     world.agent_asks("wanted-1");
-    world.run(&["wait", "wanted-1", "--until", "needs-permission", "--timeout", "60"]).expect(0);
+    recorded(&world, "claude_code", 2);
     assert_eq!(recorder.stop(Signal::TERM), Some(0));
     let signals = fs::read_to_string(world.path("capture/signals.jsonl")).expect("a capture");
     assert!(signals.contains("wanted-1") && !signals.contains("other-2"), "{signals}");
@@ -74,6 +88,8 @@ fn several_agents_make_several_captures() {
     let payload = json!({"session_id": "c-1", "hook_event_name": "UserPromptSubmit"});
     codex.stdin(fs::File::open(world.write("payload", &payload.to_string())).expect("open"));
     assert!(codex.status().expect("it runs").success());
+    recorded(&world, "claude_code", 1);
+    recorded(&world, "codex", 1);
     assert_eq!(recorder.stop(Signal::INT), Some(0));
     for harness in ["claude_code", "codex"] {
         let folder = world.path("capture").join(harness);
@@ -101,6 +117,7 @@ fn a_daemon_that_stops_ends_the_recording_and_keeps_it() {
     let daemon = world.daemon();
     let recorder = recorder(&world, &[]);
     world.agent_starts("s-1");
+    recorded(&world, "claude_code", 1);
     assert_eq!(daemon.stop(Signal::TERM), Some(0));
     assert_eq!(recorder.ended(), Some(0));
     assert!(world.path("capture/signals.jsonl").is_file());

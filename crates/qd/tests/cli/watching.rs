@@ -4,17 +4,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::world::World;
-
-/// Long enough for any machine that still makes progress.
-const GENEROUS: Duration = Duration::from_secs(60);
+use crate::world::{GENEROUS, World};
 
 struct Terminal {
     child: Child,

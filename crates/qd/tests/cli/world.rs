@@ -6,9 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+
+/// Long enough for any machine that still makes progress.
+pub const GENEROUS: Duration = Duration::from_secs(60);
 
 /// One test's machine, removed with it.
 pub struct World {
