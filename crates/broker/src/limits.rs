@@ -33,6 +33,13 @@ pub const ORDERS_PER_TURN: usize = 256;
 /// whole board.
 pub const CHANGES_KEPT: usize = 4_096;
 
+/// Raw signals kept for those who record them and read slowly; what they miss is counted.
+pub const TAPPED_SIGNALS_KEPT: usize = 64;
+
+/// Longest payload that a recorder is given. With the number kept it bounds what a slow one can
+/// hold: 64 MiB. Transcript lines may be longer; such a one is counted as missed.
+pub const TAPPED_BYTES_MAX: usize = 1 << 20;
+
 /// Entries, changes and waiting senders of one batch. Far more than come during one sync; beyond it the
 /// disk is slow and the sources wait.
 pub const PENDING_ITEMS_MAX: usize = 16_384;

@@ -6,6 +6,7 @@
 
 mod commit;
 mod handle;
+mod tap;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -24,6 +25,8 @@ use tracing::{info, warn};
 use self::commit::{Pending, Writing};
 use self::handle::Order;
 pub use self::handle::{Change, Delivered, Gone, Handle, Health, News as BoardNews};
+use self::tap::Tap;
+pub use self::tap::{RawSignal, Tapped};
 use crate::Error;
 use crate::broker::{Broker, Input};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool, SpoolWatch};
@@ -75,6 +78,7 @@ pub struct Runtime {
     known: KnownIds,
     orders: mpsc::Receiver<Order>,
     changes: broadcast::Sender<Arc<Change>>,
+    tap: Tap,
     /// What the next batch will hold.
     next: Pending,
     writing: Writing,
@@ -117,6 +121,7 @@ impl Runtime {
             known,
             orders,
             changes,
+            tap: Tap::default(),
             next: Pending::default(),
             writing: Writing::default(),
             health: Health::default(),
@@ -178,6 +183,12 @@ impl Runtime {
                 self.hand_in(now, Input::Signal { harness, signal });
                 self.next.acks.push(reply);
             }
+            Order::Raw { signal, reply } => {
+                let harness = signal.harness;
+                self.hand_in(now, Input::Signal { harness, signal: signal.signal() });
+                self.next.acks.push(reply);
+            }
+            Order::Signals { reply } => handle::answer(reply, self.tap.subscribe()),
             Order::Board { reply } => {
                 handle::answer(reply, (self.broker.cards(now), self.changes.subscribe()));
             }
@@ -350,6 +361,9 @@ impl Runtime {
     }
 
     fn hand_in(&mut self, now: Timestamp, input: Input<'_>) {
+        if let Input::Signal { harness, signal } | Input::Recalled { harness, signal } = &input {
+            self.tap.tell(*harness, signal);
+        }
         for output in self.broker.handle(now, input) {
             self.next.take(output);
         }

@@ -21,6 +21,9 @@ use crate::paths::Paths;
 /// A daemon that lives answers within milliseconds.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
 
+/// Longest event: a snapshot of a full board, some thousand bytes a session.
+const EVENT_BYTES_MAX: usize = 64 << 20;
+
 #[derive(Debug, Clone)]
 pub struct Daemon {
     socket: PathBuf,
@@ -53,9 +56,20 @@ impl Daemon {
 
     /// The board as it changes.
     pub async fn stream(&self) -> Result<Events> {
-        let sender = self.connect().await?;
-        let response = send(sender, Method::GET, "/api/live/stream").await?;
-        Ok(Events { body: response.into_body(), text: String::new() })
+        self.events("/api/live/stream").await
+    }
+
+    /// Raw signals as the daemon takes them in.
+    pub async fn signals(&self) -> Result<Events> {
+        self.events("/api/live/signals").await
+    }
+
+    async fn events(&self, path: &str) -> Result<Events> {
+        let response = send(self.connect().await?, Method::GET, path).await?;
+        match response.status() {
+            StatusCode::OK => Ok(Events { body: response.into_body(), bytes: Vec::new() }),
+            status => Err(anyhow!("the daemon answered {status}; is it of another version?")),
+        }
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
@@ -84,7 +98,8 @@ impl Daemon {
 #[derive(Debug)]
 pub struct Events {
     body: Incoming,
-    text: String,
+    /// What has come of the next event.
+    bytes: Vec<u8>,
 }
 
 /// One event: its name and what it carries.
@@ -94,34 +109,58 @@ pub struct BoardEvent {
     pub data: Value,
 }
 
+/// One event as it came.
+#[derive(Debug)]
+pub struct RawEvent {
+    pub name: String,
+    pub id: Option<String>,
+    pub data: String,
+}
+
 impl Events {
     /// None when the daemon has gone.
     pub async fn next(&mut self) -> Result<Option<BoardEvent>> {
         loop {
-            while let Some(end) = self.text.find("\n\n") {
-                let block: String = self.text.drain(..end + 2).collect();
-                if let Some(event) = parse(&block) {
+            let Some(RawEvent { name, data, .. }) = self.next_raw().await? else { return Ok(None) };
+            if let Ok(data) = serde_json::from_str(&data) {
+                return Ok(Some(BoardEvent { name, data }));
+            }
+        }
+    }
+
+    /// The same, not read as JSON. May be dropped and asked again: nothing is lost.
+    pub async fn next_raw(&mut self) -> Result<Option<RawEvent>> {
+        // All but the last byte was looked at when it came.
+        let mut seen = 0;
+        loop {
+            while let Some(end) = self.bytes[seen..].windows(2).position(|two| two == b"\n\n") {
+                let block: Vec<u8> = self.bytes.drain(..seen + end + 2).collect();
+                seen = 0;
+                if let Some(event) = parse(&String::from_utf8_lossy(&block)) {
                     return Ok(Some(event));
                 }
             }
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            let Ok(frame) = frame else { return Ok(None) };
+            seen = self.bytes.len().saturating_sub(1);
+            let Some(Ok(frame)) = self.body.frame().await else { return Ok(None) };
             if let Some(data) = frame.data_ref() {
-                self.text.push_str(&String::from_utf8_lossy(data));
+                anyhow::ensure!(
+                    self.bytes.len() + data.len() <= EVENT_BYTES_MAX,
+                    "the daemon sends an event without an end"
+                );
+                self.bytes.extend_from_slice(data);
             }
         }
     }
 }
 
 /// None for a comment, which is a sign of life.
-fn parse(block: &str) -> Option<BoardEvent> {
+fn parse(block: &str) -> Option<RawEvent> {
     let field = |name: &str| {
         let mut lines = block.lines();
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_start)
     };
-    let name = field("event")?.to_owned();
-    let data = serde_json::from_str(field("data")?).ok()?;
-    Some(BoardEvent { name, data })
+    let (name, data) = (field("event")?.to_owned(), field("data")?.to_owned());
+    Some(RawEvent { name, id: field("id").map(str::to_owned), data })
 }
 
 async fn request(sender: SendRequest<Full<Bytes>>, method: Method, path: &str) -> Result<Value> {
@@ -173,9 +212,9 @@ mod tests {
     #[test]
     fn events_are_read_and_signs_of_life_passed_over() {
         let event = parse("event: summary\ndata: {\"a\":1}\nid: 7\n\n").expect("an event");
-        assert_eq!((event.name.as_str(), &event.data["a"]), ("summary", &Value::from(1)));
+        assert_eq!((event.name.as_str(), event.data.as_str()), ("summary", "{\"a\":1}"));
+        assert_eq!(event.id.as_deref(), Some("7"));
         assert!(parse(":\n\n").is_none());
-        assert!(parse("event: x\ndata: {\n\n").is_none());
     }
 
     #[test]

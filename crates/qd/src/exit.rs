@@ -9,6 +9,8 @@ pub enum Exit {
     NoSession(String),
     /// What was waited for did not happen in time.
     TimedOut,
+    /// So many things are bad.
+    Unwell(usize),
 }
 
 impl Exit {
@@ -18,6 +20,7 @@ impl Exit {
             Self::NoDaemon => 3,
             Self::NoSession(_) => 4,
             Self::TimedOut => 5,
+            Self::Unwell(_) => 1,
         }
     }
 }
@@ -25,8 +28,10 @@ impl Exit {
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoDaemon => f.write_str("no daemon runs here; start one with `qd serve`"),
+            Self::NoDaemon => f.write_str("no daemon runs here; start one with `qd`"),
             Self::NoSession(message) => f.write_str(message),
+            Self::Unwell(1) => f.write_str("one thing is bad"),
+            Self::Unwell(count) => write!(f, "{count} things are bad"),
             Self::TimedOut => f.write_str("it did not happen in time"),
         }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::daemon::{Daemon, escaped};
 use crate::paths::Paths;
-use crate::session_line::{age, heading};
+use crate::session_line::{age, heading, plain};
 
 pub async fn explain(word: &str, json: bool, paths: &Paths) -> Result<()> {
     let path = format!("/api/live/sessions/{}", escaped(word));
@@ -23,7 +23,7 @@ pub async fn explain(word: &str, json: bool, paths: &Paths) -> Result<()> {
 }
 
 fn tell(out: &mut impl Write, card: &Value, now: Timestamp) -> io::Result<()> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| plain(value.as_str().unwrap_or_default());
     let ago = |value: &Value| age(now.ms_since(Timestamp(value.as_u64().unwrap_or_default())));
     let state = &card["agentState"];
     writeln!(

@@ -1,17 +1,25 @@
 //! Flags, configuration, wiring: no rule lives here.
 
+mod background;
 mod capture;
 mod daemon;
+mod demo;
+mod doctor;
 mod exit;
 mod explain;
 mod hooks;
 mod paths;
+mod program;
+mod record;
+mod redact;
 mod replay;
 mod serve;
+mod service;
 mod session_line;
 mod status;
 mod story;
 mod wait;
+mod watch;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,6 +35,8 @@ use crate::exit::Exit;
 use crate::paths::Paths;
 
 /// See, answer and drive every coding agent on this machine.
+///
+/// Without a command: starts the daemon in the background if none runs, and shows the board.
 #[derive(Debug, Parser)]
 #[command(name = "qd", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -35,24 +45,60 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 a mistake in the command line, \
-                          3 no daemon runs, 4 no such session, 5 timed out";
+                          3 no daemon runs, 4 no such session, 5 timed out\n\n\
+                          Environment: XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CONFIG_HOME say where our files are;\n\
+                          CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME and XDG_DATA_HOME where the agents' are;\n\
+                          QD_PORT, QD_LOG and NO_COLOR are honoured";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the daemon: watch this machine's agents until stopped
+    ///
+    /// Listens on a unix socket that only this user can open and on 127.0.0.1, where a token is
+    /// needed (`qd token`). Logs to standard error; QD_LOG says how much, as `debug` or
+    /// `qd_broker=debug`. SIGTERM or Ctrl-C ends it; what it took is written first.
     Serve(serve::ServeArgs),
-    /// Show every session and its state
+    /// Show every session and its state, once
+    ///
+    /// A line has the session's id, the agent, what it does, for how long, its title and its folder.
+    /// Those that wait for you come first, the longest wait on top.
     Status(status::StatusArgs),
+    /// Show the board in this terminal, as it changes
+    ///
+    /// Keys: j and k or the arrows move, enter shows why a session is seen as it is, e dismisses
+    /// it until it does something, q quits. NO_COLOR turns colours off.
+    Watch,
     /// Say why a session is seen as it is: live, or in a capture at a moment
+    ///
+    /// Tells the state, the rule that gave it, who said what it rests on, how long ago, and what
+    /// the agent waits for.
     Explain(replay::ExplainArgs),
     /// Wait until a session is in a state
+    ///
+    /// Prints the first session that is in it, at once if one is already. For scripts:
+    /// `qd wait --until needs-you && notify-send "An agent waits"`.
     Wait(wait::WaitArgs),
     /// Take a session out of Needs You until its next event
-    Dismiss { session: String },
+    Dismiss {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    Record(record::RecordArgs),
+    Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
+    ///
+    /// The same handlers and rules as in the daemon, on the recording's own clock.
     Replay(replay::ReplayArgs),
     /// Let agents report to the daemon, through hooks in their own settings
+    ///
+    /// Every change is shown as a diff first; uninstall leaves the files as they were.
     Hooks(hooks::HooksArgs),
+    Doctor(doctor::DoctorArgs),
+    /// Run the daemon as a service of this user, with systemd
+    ///
+    /// The unit is shown, then written to $XDG_CONFIG_HOME/systemd/user/quarterdeck.service. Where
+    /// systemctl cannot be used, it says what to run.
+    Service(service::ServiceArgs),
     /// Print a token for the daemon's port
     Token {
         /// ingest, observe, operate or admin; each may do what those before it may
@@ -63,7 +109,10 @@ enum Command {
         path: bool,
     },
     /// Print completions for a shell
-    Completions { shell: Shell },
+    Completions {
+        /// The shell they are for
+        shell: Shell,
+    },
 }
 
 fn main() -> ExitCode {
@@ -79,13 +128,13 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     let Some(command) = cli.command else {
-        Cli::command().print_help()?;
-        return Ok(());
+        return with_daemon(async |paths| background::open(paths).await);
     };
     match command {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "qd", &mut std::io::stdout());
             Ok(())
@@ -101,14 +150,14 @@ fn run(cli: Cli) -> Result<()> {
         Command::Serve(args) => {
             log_to_stderr();
             let paths = Paths::from_environment()?;
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build()?;
-            runtime.block_on(serve::serve(&args, &paths))
+            daemon_threads()?.block_on(serve::serve(&args, &paths))
         }
+        Command::Demo(args) => daemon_threads()?.block_on(demo::demo(&args)),
         Command::Status(args) => with_daemon(async |paths| status::status(&args, paths).await),
+        Command::Watch => with_daemon(async |paths| watch::watch(paths).await),
         Command::Wait(args) => with_daemon(async |paths| wait::wait(&args, paths).await),
+        Command::Doctor(args) => with_daemon(async |paths| doctor::doctor(&args, paths).await),
+        Command::Record(args) => with_daemon(async |paths| record::record(&args, paths).await),
         Command::Explain(args) => with_daemon(async |paths| {
             explain::explain(&args.session_or_capture.to_string_lossy(), args.json, paths).await
         }),
@@ -122,6 +171,12 @@ fn run(cli: Cli) -> Result<()> {
 /// A folder with a moment, or one that looks like a capture.
 fn is_capture(args: &replay::ExplainArgs) -> bool {
     args.at.is_some() || Path::new(&args.session_or_capture).join("signals.jsonl").is_file()
+}
+
+/// For a command that is a daemon: what it serves does not wait for its loop.
+fn daemon_threads() -> Result<tokio::runtime::Runtime> {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    Ok(threads.worker_threads(2).enable_all().build()?)
 }
 
 /// For a command that asks the daemon something: one thread is enough.

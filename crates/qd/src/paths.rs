@@ -32,6 +32,6 @@ impl Paths {
 }
 
 /// A relative folder is as good as none, says the XDG specification.
-fn folder(variable: &str) -> Option<PathBuf> {
+pub fn folder(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -16,11 +16,17 @@ use crate::paths::Paths;
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// The TCP port on 127.0.0.1; 0 takes any that is free
-    #[arg(long, default_value_t = PORT)]
+    #[arg(long, env = "QD_PORT", default_value_t = PORT)]
     port: u16,
+    /// Live on when the terminal closes that started it
+    #[arg(long, hide = true)]
+    detached: bool,
 }
 
 pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
+    if args.detached {
+        rustix::process::setsid().context("cannot leave the terminal")?;
+    }
     let socket = match hook_intake::bind(&paths.socket) {
         Ok(socket) => socket,
         Err(qd_broker::Error::SocketTaken { path }) => bail!(first_one(paths, &path).await),

@@ -24,8 +24,8 @@ pub fn line(card: &Value, now: Timestamp) -> String {
     let id = text(&card["sessionId"]);
     let id = id.strip_prefix("sess_").unwrap_or(&id);
     let title = shortened(&text(&card["title"]));
-    let folder = text(&card["cwd"]);
-    let label = text(&state["label"]);
+    let folder = plain(&text(&card["cwd"]));
+    let label = plain(&text(&state["label"]));
     let harness = text(&card["harness"]);
     let line = format!(
         "{:<8}  {:<11}  {:<32}  {:>6}  {title}  {folder}",
@@ -47,10 +47,31 @@ pub fn age(ms: u64) -> String {
     }
 }
 
-/// On one line, cut where it is too long. Control characters are an agent's text, not ours.
+/// How long until [`age`] says something else.
+pub fn age_holds_ms(ms: u64) -> u64 {
+    let step = match ms / 1_000 {
+        0..60 => 1_000,
+        60..3_600 => 60_000,
+        3_600..86_400 => 3_600_000,
+        _ => 86_400_000,
+    };
+    step - ms % step
+}
+
+/// An agent's text on one line of ours: without what would move the cursor, colour the terminal or
+/// turn the direction of reading.
+pub fn plain(text: &str) -> String {
+    let is_safe = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let clean: String = text.chars().map(|c| if is_safe(c) { c } else { ' ' }).collect();
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Plain, and cut where it is too long.
 fn shortened(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = plain(text);
     match line.char_indices().nth(TITLE_CHARS_MAX) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
@@ -75,12 +96,20 @@ mod tests {
             line(&card, Timestamp(62_000)),
             "01234567  codex        Needs permission: Bash             1 min  fix [31m the parser  /w/acme"
         );
-        assert_eq!(line(&json!({}), Timestamp(0)).trim_end().is_empty(), false);
+        assert!(!line(&json!({}), Timestamp(0)).is_empty());
+    }
+
+    #[test]
+    fn an_agents_text_cannot_touch_the_terminal() {
+        assert_eq!(plain("a\u{1b}]0;x\u{7}b\r\n\tc\u{9b}31m\u{202e}d\u{200b}"), "a ]0;x b c 31m d");
+        assert_eq!(plain("grün 你好 🚀"), "grün 你好 🚀");
     }
 
     #[test]
     fn ages_are_short() {
         let ages = [0, 59_999, 60_000, 3_600_000, 90_000_000].map(age);
         assert_eq!(ages, ["0 s", "59 s", "1 min", "1 h", "1 d"]);
+        let holds = [0, 59_999, 60_000, 3_599_000, 86_400_001].map(age_holds_ms);
+        assert_eq!(holds, [1_000, 1, 60_000, 1_000, 86_399_999]);
     }
 }

@@ -10,7 +10,7 @@ use crate::daemon::Daemon;
 use crate::paths::Paths;
 use crate::session_line::{heading, line};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct StatusArgs {
     /// The whole answer as JSON
     #[arg(long)]

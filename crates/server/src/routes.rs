@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{ingest, live, stream};
+use crate::{ingest, live, signals, stream};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 11] = [
+pub const ROUTES: [Route; 12] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     route("POST", "/api/live/hook", Scope::Ingest),
     route("POST", "/v1/logs", Scope::Ingest),
@@ -44,6 +44,8 @@ pub const ROUTES: [Route; 11] = [
     route("GET", "/api/live/sessions/{id}", Scope::Observe),
     route("GET", "/api/live/summary", Scope::Observe),
     route("GET", "/api/live/stream", Scope::Observe),
+    // Raw signals hold all an agent said and read: nobody gets them who could not read the files.
+    route("GET", "/api/live/signals", Scope::Admin),
     route("POST", "/api/sessions/{id}/dismiss", Scope::Operate),
 ];
 
@@ -71,6 +73,7 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/live/sessions/{id}", get(live::session))
         .route("/api/live/summary", get(live::summary))
         .route("/api/live/stream", get(stream::stream))
+        .route("/api/live/signals", get(signals::signals))
         .route("/api/sessions/{id}/dismiss", post(live::dismiss))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .merge(telemetry)

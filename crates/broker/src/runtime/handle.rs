@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::tap::{RawSignal, Tapped};
 use crate::broker::NotFound;
 use crate::card::Card;
 use crate::hook_intake::Frame;
@@ -82,6 +83,13 @@ pub enum Order {
         payload: Vec<u8>,
         reply: oneshot::Sender<Delivered>,
     },
+    Raw {
+        signal: Box<RawSignal>,
+        reply: oneshot::Sender<Delivered>,
+    },
+    Signals {
+        reply: oneshot::Sender<broadcast::Receiver<Arc<Tapped>>>,
+    },
     Board {
         reply: oneshot::Sender<(Vec<Card>, broadcast::Receiver<Arc<Change>>)>,
     },
@@ -119,6 +127,16 @@ impl Handle {
             Ok(()) => answer.await.unwrap_or(Delivered::Refused),
             Err(_) => Delivered::Refused,
         }
+    }
+
+    /// Hands in a signal with its own time and file, as a recording holds it. Waits for room.
+    pub async fn play(&self, signal: RawSignal) -> Result<Delivered, Gone> {
+        self.ask(|reply| Order::Raw { signal: Box::new(signal), reply }).await
+    }
+
+    /// Every signal that is taken in from now on, as it came.
+    pub async fn signals(&self) -> Result<broadcast::Receiver<Arc<Tapped>>, Gone> {
+        self.ask(|reply| Order::Signals { reply }).await
     }
 
     /// The cards in their order, and every change after that.

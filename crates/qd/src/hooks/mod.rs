@@ -30,6 +30,8 @@ use serde_json::json;
 use change::{Change, Intent};
 use diff::Paint;
 use product::Product;
+pub use product::forwarder;
+pub use status::{Standing, standings};
 
 #[derive(Debug, Args)]
 pub struct HooksArgs {

@@ -15,6 +15,27 @@ use super::product::{Product, forwarder};
 use super::settings_file::SettingsFile;
 use super::trust;
 
+/// How an agent's hooks are, in a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    Installed,
+    NotInstalled,
+    /// They are not what would be installed now, and how.
+    Drifted(String),
+    CannotBeRead(String),
+}
+
+/// The hooks of every agent that has a settings folder here, by its name.
+pub fn standings() -> Result<Vec<(&'static str, Standing)>> {
+    let mut standings = Vec::new();
+    for product in Product::ALL {
+        if product.folder()?.is_dir() {
+            standings.push((product.name(), Status::read(product)?.standing()));
+        }
+    }
+    Ok(standings)
+}
+
 #[derive(Debug)]
 struct Status {
     product: Product,
@@ -107,6 +128,29 @@ impl Status {
         Ok(())
     }
 
+    fn standing(self) -> Standing {
+        match &self.state {
+            State::CannotBeRead(error) => Standing::CannotBeRead(error.clone()),
+            State::NotInstalled => Standing::NotInstalled,
+            State::Installed if self.notes.is_empty() => Standing::Installed,
+            State::Installed => Standing::Drifted(self.notes.join("; ")),
+            State::Partly => {
+                let lists = self.drift().into_iter().filter(|(_, list)| !list.is_empty());
+                let told = lists.map(|(what, list)| format!("{what}: {}", list.join(", ")));
+                Standing::Drifted(told.collect::<Vec<_>>().join("; "))
+            }
+        }
+    }
+
+    fn drift(&self) -> [(&'static str, &Vec<String>); 4] {
+        [
+            ("missing", &self.missing),
+            ("changed", &self.changed),
+            ("program gone", &self.gone),
+            ("not trusted by Codex", &self.untrusted),
+        ]
+    }
+
     fn tell(&self, out: &mut impl Write) -> Result<()> {
         let (name, file) = (self.product.name(), self.file.display());
         match &self.state {
@@ -115,13 +159,7 @@ impl Status {
                 writeln!(out, "{name}: {} ({file})", self.state.name().replace('_', " "))?;
             }
         }
-        let lists = [
-            ("missing", &self.missing),
-            ("changed", &self.changed),
-            ("program gone", &self.gone),
-            ("not trusted by Codex", &self.untrusted),
-        ];
-        for (what, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        for (what, list) in self.drift().into_iter().filter(|(_, list)| !list.is_empty()) {
             writeln!(out, "  {what}: {}", list.join(", "))?;
         }
         match self.telemetry {

@@ -223,7 +223,8 @@ impl Lock {
     fn take(&mut self, now: Instant, holding: Holding, found: &mut Vec<Found>) {
         match holding {
             Holding::By(process) => {
-                self.look_at = None;
+                // The kernel tells of a closing before the lock is gone.
+                self.look_later(now);
                 if self.holder != Some(process) {
                     found.extend(self.left());
                     self.holder = Some(process);
@@ -303,6 +304,17 @@ mod tests {
         check(&[(By(ONE), "held 7"), (By(ONE), ""), (By(OTHER), "left 7, held 8")]);
         check(&[(By(ONE), "held 7"), (Nobody, "left 7"), (Nobody, ""), (By(ONE), "held 7")]);
         check(&[(Hidden, ""), (By(ONE), "held 7"), (Hidden, "left 7"), (Hidden, "")]);
+    }
+
+    #[test]
+    fn a_lock_that_is_being_let_go_is_looked_at_again() {
+        let mut lock = Lock::new("t".into());
+        for _ in LOCK_LOOKS {
+            lock.take(Instant::now(), Holding::By(ONE), &mut Vec::new());
+            assert!(lock.look_at.is_some());
+        }
+        lock.take(Instant::now(), Holding::By(ONE), &mut Vec::new());
+        assert!(lock.look_at.is_none());
     }
 
     #[test]

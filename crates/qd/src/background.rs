@@ -1,0 +1,93 @@
+//! `qd` alone: a daemon in the background, if none runs, and the board.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::time::{Instant, sleep};
+
+use crate::daemon::Daemon;
+use crate::paths::Paths;
+use crate::{status, watch};
+
+/// A log longer than this is put aside when a daemon starts; the one before that goes.
+const LOG_BYTES_MAX: u64 = 8 << 20;
+
+/// How long a daemon may take to answer. It opens a journal, which may be long.
+const START_WAIT_MAX: Duration = Duration::from_secs(30);
+
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Of a log, when a daemon did not start: its last words.
+const LAST_WORDS_BYTES: u64 = 2 << 10;
+
+pub async fn open(paths: &Paths) -> Result<()> {
+    let daemon = Daemon::at(paths);
+    if daemon.about().await?.is_none() {
+        start(&daemon, paths).await?;
+    }
+    match watch::is_possible() {
+        true => watch::watch(paths).await,
+        false => status::status(&status::StatusArgs::default(), paths).await,
+    }
+}
+
+/// Starts a daemon and waits until it answers.
+async fn start(daemon: &Daemon, paths: &Paths) -> Result<()> {
+    let path = paths.state.join("qd.log");
+    let log = open_log(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let mut child = Command::new(program)
+        .args(["serve", "--detached"])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+        .context("the daemon cannot be started")?;
+    let begun = Instant::now();
+    loop {
+        let ended = child.try_wait()?;
+        // Another one may have been quicker. One that is about to fail may break off.
+        if let Ok(Some(about)) = daemon.about().await {
+            eprintln!("A daemon was started: process {}, log {}", about.pid, path.display());
+            return Ok(());
+        }
+        if ended.is_some() {
+            bail!("the daemon did not start:\n{}", last_words(&path).unwrap_or_default());
+        }
+        if begun.elapsed() > START_WAIT_MAX {
+            bail!("the daemon does not answer; see {}", path.display());
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+fn open_log(path: &Path) -> io::Result<File> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    match fs::metadata(path) {
+        Ok(found) if found.len() > LOG_BYTES_MAX => {
+            fs::rename(path, path.with_extension("log.old"))?;
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    File::options().append(true).create(true).mode(0o600).open(path)
+}
+
+fn last_words(path: &Path) -> io::Result<String> {
+    let mut log = File::open(path)?;
+    let len = log.metadata()?.len();
+    log.seek(SeekFrom::Start(len.saturating_sub(LAST_WORDS_BYTES)))?;
+    let mut words = Vec::new();
+    log.take(LAST_WORDS_BYTES).read_to_end(&mut words)?;
+    let words = String::from_utf8_lossy(&words).into_owned();
+    let lines: Vec<&str> = words.trim_end().lines().collect();
+    Ok(lines[lines.len().saturating_sub(5)..].join("\n"))
+}

@@ -1,0 +1,182 @@
+//! `qd demo`: recorded sessions of real clients, played into a live board.
+//!
+//! A daemon of its own in this process, on a temporary folder and a free port: it sees no agent of
+//! the operator's, and nothing of it is left behind.
+
+mod captures;
+mod round;
+mod shift;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use qd_broker::hook_intake;
+use qd_broker::runtime::{Handle, RawSignal, Runtime, Settings, now};
+use qd_server::{Server, Tokens};
+use qd_session::moment::Timestamp;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use self::captures::{CAPTURES, Embedded};
+use self::round::renamed;
+use self::shift::Shift;
+use crate::paths::Paths;
+
+/// Between the beginnings of two sessions, so that the board fills before one's eyes.
+const STAGGER: Duration = Duration::from_millis(1_500);
+
+/// How long a session rests before it is played again.
+const REST: Duration = Duration::from_secs(12);
+
+/// Play recorded sessions into a board: no agent and no key needed.
+///
+/// Starts a daemon of its own on a temporary folder and a free port, plays recordings of Claude
+/// Code, Codex, Gemini CLI, OpenCode and Kilo at the pace they had, over and over, and shows the
+/// board. The daemon that watches your agents is not touched. Everything is removed at the end.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// How many times as fast as it was (0.1 to 100)
+    #[arg(long, default_value_t = 1.0, value_parser = speed)]
+    speed: f64,
+    /// Do not show the board; print where the daemon is and run until Ctrl-C
+    #[arg(long)]
+    no_watch: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(speed) if (0.1..=100.0).contains(&speed) => Ok(speed),
+        Ok(_) | Err(_) => Err("a number from 0.1 to 100".to_owned()),
+    }
+}
+
+pub async fn demo(args: &DemoArgs) -> Result<()> {
+    if !args.no_watch && !crate::watch::is_possible() {
+        bail!("the demo shows its board in a terminal; --no-watch runs it without one");
+    }
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let folder = Temporary::new()?;
+    let paths = folder.paths();
+    let socket = hook_intake::bind(&paths.socket)?;
+    socket.set_nonblocking(true)?;
+    let socket = UnixListener::from_std(socket)?;
+    let port = Server::listen(0).await?;
+    let address = port.local_addr()?;
+    let tokens = Tokens::open(&paths.tokens())?;
+    let (stop, stopped) = watch::channel(false);
+    let (home, state) = (paths.home.clone(), paths.state.clone());
+    let settings =
+        Settings { home, environment: BTreeMap::new(), state, opencode_servers: Vec::new() };
+    let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    let served = tokio::spawn(Server::serve(handle.clone(), tokens, socket, port, stopped));
+    let mut running = tokio::spawn(runtime.run());
+    for (index, capture) in CAPTURES.iter().enumerate() {
+        tokio::spawn(play(capture, index, handle.clone(), args.speed));
+    }
+    let shown = async {
+        if !args.no_watch {
+            return crate::watch::watch(&paths).await;
+        }
+        println!("The demo listens at http://{address} and {}", paths.socket.display());
+        println!("Look at it with:");
+        println!("  {} qd status", folder.environment());
+        std::future::pending().await
+    };
+    let ended = tokio::select! {
+        shown = shown => shown,
+        _ = terminated.recv() => Ok(()),
+        _ = interrupted.recv() => Ok(()),
+        ran = &mut running => {
+            ran?.context("the demo cannot go on")?;
+            bail!("the demo's daemon stopped");
+        }
+    };
+    stop.send_replace(true);
+    running.await??;
+    served.await??;
+    ended
+}
+
+/// Plays one recording over and over, until the daemon has gone.
+async fn play(capture: &'static Embedded, index: usize, handle: Handle, speed: f64) {
+    let signals = capture.signals();
+    let (harness, Some(first)) = (capture.harness(), signals.first()) else { return };
+    let first = first.at_ms;
+    sleep((STAGGER * index as u32).div_f64(speed)).await;
+    let sessions = capture.sessions();
+    for round in 0.. {
+        let shift = Shift::new(first, now().0, speed);
+        for recorded in &signals {
+            let Some(signal) = recorded.signal() else { continue };
+            let at = Timestamp(shift.moment(recorded.at_ms));
+            sleep(Duration::from_millis(at.ms_since(now()))).await;
+            let payload = shift.text(&String::from_utf8_lossy(signal.payload));
+            let played = RawSignal {
+                harness,
+                at,
+                seq: signal.seq,
+                channel: signal.channel,
+                direction: signal.direction,
+                // Two recordings may have files of one name.
+                file: signal.file.map(|file| format!("{}/{file}", capture.name)),
+                payload: renamed(&payload, round, &sessions).into_bytes(),
+            };
+            if handle.play(played).await.is_err() {
+                return;
+            }
+        }
+        sleep(REST.div_f64(speed)).await;
+    }
+}
+
+/// A folder that goes when the demo ends.
+struct Temporary {
+    root: PathBuf,
+}
+
+impl Temporary {
+    fn new() -> Result<Self> {
+        // Short: a socket's path has at most 107 bytes.
+        let root = std::env::temp_dir().join(format!("qd-demo-{}", std::process::id()));
+        let place = root.display().to_string();
+        let cannot = || format!("cannot make {place}");
+        // A folder that somebody else made in our name is refused.
+        fs::DirBuilder::new().mode(0o700).create(&root).with_context(cannot)?;
+        let folder = Self { root };
+        let state = folder.paths().state;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&state).with_context(cannot)?;
+        Ok(folder)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn paths(&self) -> Paths {
+        let place = |folder: &str| Path::new(&self.at(folder)).join("quarterdeck");
+        let socket = place("run").join("qd.sock");
+        Paths { home: self.at("home"), state: place("state"), socket }
+    }
+
+    /// What makes other commands find it.
+    fn environment(&self) -> String {
+        let (run, state) = (self.at("run"), self.at("state"));
+        format!("XDG_RUNTIME_DIR={} XDG_STATE_HOME={}", run.display(), state.display())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.root) {
+            eprintln!("qd: {} could not be removed: {error}", self.root.display());
+        }
+    }
+}

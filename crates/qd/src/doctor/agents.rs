@@ -1,0 +1,86 @@
+//! The agents of this machine, and whether they report to us.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use qd_broker::sources::places::places;
+use qd_server::About;
+
+use super::finding::Finding;
+use crate::hooks::{self, Standing};
+use crate::paths::Paths;
+use crate::program::run;
+
+/// The forwarder answers at once, or something is wrong with it.
+const FORWARDER_WAIT_MAX: Duration = Duration::from_secs(5);
+
+pub fn found(paths: &Paths) -> Finding {
+    const CHECK: &str = "agents";
+    let places = places(&paths.home, &std::env::vars_os().collect());
+    let there = places.iter().filter(|place| place.path.exists());
+    let names: BTreeSet<&str> = there.map(|place| place.harness.name()).collect();
+    if names.is_empty() {
+        return Finding::warn(CHECK, "no agent has left a file here yet")
+            .advise("start one; or see what it would look like: `qd demo`");
+    }
+    Finding::ok(CHECK, names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Of every agent that is set up here.
+pub fn hooks() -> Vec<Finding> {
+    const CHECK: &str = "hooks";
+    let standings = match hooks::standings() {
+        Ok(standings) => standings,
+        Err(error) => return vec![Finding::bad(CHECK, format!("{error:#}"))],
+    };
+    let finding = |(name, standing)| {
+        let install = format!("`qd hooks install {name}`");
+        match standing {
+            Standing::Installed => Finding::ok(CHECK, format!("{name}: installed")),
+            Standing::NotInstalled => {
+                let reason = format!("{name}: not installed; dialogs are seen late or not at all");
+                Finding::warn(CHECK, reason).advise(install)
+            }
+            Standing::Drifted(how) => Finding::bad(CHECK, format!("{name}: {how}")).advise(install),
+            Standing::CannotBeRead(error) => Finding::bad(CHECK, format!("{name}: {error}"))
+                .advise("repair the file; we do not touch what we cannot read"),
+        }
+    };
+    standings.into_iter().map(finding).collect()
+}
+
+/// The program that hooks call lies beside us and runs.
+pub fn forwarder() -> Finding {
+    const CHECK: &str = "forwarder";
+    let install = "install qd and qd-hook from one release, into one folder";
+    let path = match hooks::forwarder() {
+        Ok(path) => path,
+        Err(error) => return Finding::bad(CHECK, format!("{error:#}")),
+    };
+    let mut command = Command::new(&path);
+    command.arg("--version").stdin(Stdio::null());
+    match run(&mut command, FORWARDER_WAIT_MAX) {
+        Err(error) => Finding::bad(CHECK, format!("{path}: {error:#}")).advise(install),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            if output.status.success() && said.ends_with(env!("CARGO_PKG_VERSION")) {
+                Finding::ok(CHECK, format!("{path}, {said}"))
+            } else {
+                Finding::bad(CHECK, format!("{path} says {said:?}")).advise(install)
+            }
+        }
+    }
+}
+
+pub fn unknown(about: &About) -> Finding {
+    const CHECK: &str = "signals";
+    match (about.health.unknown, about.health.hooks) {
+        (0, hooks) => Finding::ok(CHECK, format!("{hooks} hooks taken since the daemon started")),
+        (unknown, _) => Finding::warn(
+            CHECK,
+            format!("{unknown} hooks came from agents that are not known here"),
+        )
+        .advise("the daemon's log names them; a newer qd may know them"),
+    }
+}

@@ -1,0 +1,10 @@
+//! The commands as an operator runs them: the real programs, in a home of their own.
+
+mod alone;
+mod asking;
+mod demo;
+mod doctor;
+mod recording;
+mod service;
+mod watching;
+mod world;
