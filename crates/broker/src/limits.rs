@@ -73,6 +73,10 @@ pub const BATCH_BYTES_MAX: usize = 4 << 20;
 /// quarter of a second, and its disk may be slow.
 pub const PART_STALE_MS: u64 = 10_000;
 
+/// How coarse the clock of a file system may be: two changes of a folder within that time may bear
+/// the same stamp. Linux stamps with the timer's tick, ten milliseconds at most.
+pub const FOLDER_CLOCK_MS: u64 = 20;
+
 /// Files kept that are no frames. They are evidence of a fault, not data: the oldest goes first
 /// and is counted.
 pub const ASIDE_FILES_MAX: usize = 64;

@@ -73,8 +73,11 @@ pub struct Runtime {
     registered: BTreeSet<u32>,
     spool: Spool,
     spool_watch: SpoolWatch,
-    /// There may be something in the spool.
+    /// There may be something in the spool. It is older than what comes over the socket now, so
+    /// it is taken first.
     spool_due: bool,
+    /// Something in the spool was in flight from the socket as well when we last looked.
+    spool_overlaps: bool,
     known: KnownIds,
     orders: mpsc::Receiver<Order>,
     changes: broadcast::Sender<Arc<Change>>,
@@ -118,6 +121,7 @@ impl Runtime {
             spool,
             spool_watch,
             spool_due: true,
+            spool_overlaps: false,
             known,
             orders,
             changes,
@@ -135,15 +139,22 @@ impl Runtime {
         let mut orders = Vec::with_capacity(ORDERS_PER_TURN);
         loop {
             let room = self.next.has_room();
+            // While the journal takes nothing the spool cannot be emptied, and others may ask why.
+            let spool_first = self.spool_due && self.health.journal_error.is_none();
             let asleep = self.until_wake();
             tokio::select! {
                 biased;
                 () = stopped(&mut self.stop) => break,
                 settled = self.writing.settled() => self.settle(settled)?,
-                taken = self.orders.recv_many(&mut orders, ORDERS_PER_TURN), if room => {
+                () = self.spool_watch.changed(), if room => self.spool_due = true,
+                () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
+                    self.drain_spool();
+                }
+                taken = self.orders.recv_many(&mut orders, ORDERS_PER_TURN), if room && !spool_first => {
                     if taken == 0 {
                         break;
                     }
+                    self.look_into_spool(&orders);
                     for order in orders.drain(..) {
                         self.obey(order);
                     }
@@ -152,10 +163,6 @@ impl Runtime {
                 news = self.holders.next(), if room => self.hear_holders(news)?,
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
-                () = self.spool_watch.changed(), if room => self.spool_due = true,
-                () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
-                    self.drain_spool();
-                }
                 () = asleep => self.hand_in(now(), Input::Woken),
             }
             self.commit();
@@ -335,6 +342,15 @@ impl Runtime {
         Ok(())
     }
 
+    /// An agent that was refused left its hook in the spool, and the next one may be among these
+    /// orders before anybody told us of the first.
+    fn look_into_spool(&mut self, orders: &[Order]) {
+        let has_frames = orders.iter().any(|order| matches!(order, Order::Frame { .. }));
+        if has_frames && !self.next.has_spooled() && self.spool.may_have_changed() {
+            self.drain_spool();
+        }
+    }
+
     /// The oldest frames of the spool. Their files go when the journal has them.
     fn drain_spool(&mut self) {
         let now = now();
@@ -349,6 +365,7 @@ impl Runtime {
         for aside in &batch.set_aside {
             warn!(file = aside.file, why = %aside.why, "no frame, set aside");
         }
+        self.spool_overlaps |= batch.in_flight > 0;
         if batch.frames.is_empty() {
             self.spool_due = false;
             return;
@@ -407,6 +424,10 @@ impl Runtime {
 
     /// The journal has it: now it may be seen, and those who wait may go.
     fn publish(&mut self, mut pending: Pending) {
+        if !pending.frames.is_empty() {
+            // Their copies in the spool may go now.
+            self.spool_due |= std::mem::take(&mut self.spool_overlaps);
+        }
         for frame in pending.frames.drain(..) {
             self.known.settle(frame);
         }

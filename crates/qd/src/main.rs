@@ -192,7 +192,13 @@ fn with_daemon(command: impl AsyncFnOnce(&Paths) -> Result<()>) -> Result<()> {
 /// `QD_LOG` says how much, as `info` or `qd_broker=debug`.
 fn log_to_stderr() {
     let filter = EnvFilter::try_from_env("QD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // A log that cannot be written, as on a full disk, must not end the daemon: telling of it
+        // would be a write to the same file, which panics.
+        .log_internal_errors(false)
+        .init();
 }
 
 fn scope(name: &str) -> Result<Scope, String> {

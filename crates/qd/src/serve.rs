@@ -27,6 +27,9 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     if args.detached {
         rustix::process::setsid().context("cannot leave the terminal")?;
     }
+    // Before anybody can know of us: who is told to end while he starts ends well, too.
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
     let socket = match hook_intake::bind(&paths.socket) {
         Ok(socket) => socket,
         Err(qd_broker::Error::SocketTaken { path }) => bail!(first_one(paths, &path).await),
@@ -47,8 +50,6 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     info!(%address, socket = %paths.socket.display(), "listening");
     println!("Quarterdeck listens at http://{address} and {}", paths.socket.display());
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut terminated = signal(SignalKind::terminate())?;
     let served = tokio::spawn(Server::serve(handle, tokens, socket, port, stopped));
     let mut running = tokio::spawn(runtime.run());
     let ran = tokio::select! {

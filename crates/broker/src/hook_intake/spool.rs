@@ -6,6 +6,7 @@
 //! Invariant: a file is removed only after its frame was taken, and no symbolic link is followed
 //! below the spool's own name.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,8 +22,8 @@ use super::known_ids::{Admission, KnownIds};
 use super::parser::FrameParser;
 use crate::Error;
 use crate::limits::{
-    ASIDE_FILES_MAX, BATCH_BYTES_MAX, BATCH_FRAMES_MAX, HEADER_BYTES_MAX, LOSSES_MAX,
-    PART_STALE_MS, PAYLOAD_BYTES_MAX, SPOOL_LISTING_MAX,
+    ASIDE_FILES_MAX, BATCH_BYTES_MAX, BATCH_FRAMES_MAX, FOLDER_CLOCK_MS, HEADER_BYTES_MAX,
+    LOSSES_MAX, PART_STALE_MS, PAYLOAD_BYTES_MAX, SPOOL_LISTING_MAX,
 };
 
 /// The spool's folder, opened once.
@@ -31,7 +32,13 @@ pub struct Spool {
     path: PathBuf,
     folder: OwnedFd,
     aside: OwnedFd,
+    /// When it was last written to, as of the last listing; none if that was too short a time
+    /// before for the file system's clock to tell the next write from it.
+    listed: Cell<Option<Written>>,
 }
+
+/// Seconds and nanoseconds of a folder's last change.
+type Written = (i64, u64);
 
 /// What one look at the spool gave. To be journaled, then [`Spool::settle`]d.
 #[derive(Debug, Default)]
@@ -43,6 +50,9 @@ pub struct Batch {
     pub set_aside: Vec<SetAside>,
     /// Old files in `aside/` that had to go for newer ones.
     pub aside_dropped: usize,
+    /// Files that were passed over because their frames are in flight from elsewhere: the spool
+    /// has to be looked at again when those are settled.
+    pub in_flight: usize,
     /// The names of `frames`.
     files: Vec<Name>,
 }
@@ -83,7 +93,19 @@ impl Spool {
             Err(errno) => Err(errno),
         };
         let aside = aside.map_err(|errno| failed(errno.into()))?;
-        Ok(Self { path: path.to_owned(), folder, aside })
+        Ok(Self { path: path.to_owned(), folder, aside, listed: Cell::new(None) })
+    }
+
+    /// Whether something may have been put in or taken out since the last batch was asked for.
+    /// Costs one system call: whoever takes a frame from the socket can ask whether an older one
+    /// of the same agent lies here.
+    pub fn may_have_changed(&self) -> bool {
+        self.listed.get().is_none_or(|listed| self.written() != Some(listed))
+    }
+
+    fn written(&self) -> Option<Written> {
+        let found = rustix::fs::fstat(&self.folder).ok()?;
+        Some((found.st_mtime, found.st_mtime_nsec))
     }
 
     /// The oldest frames that nobody took yet. An empty batch means that nothing is left but what
@@ -107,12 +129,18 @@ impl Spool {
             }
             match known.admit(name.id) {
                 Admission::New => {}
-                Admission::InFlight => continue,
+                Admission::InFlight => {
+                    batch.in_flight += 1;
+                    continue;
+                }
                 Admission::Taken => {
                     duplicates.push(name);
                     continue;
                 }
-                Admission::Full => break,
+                Admission::Full => {
+                    batch.in_flight += 1;
+                    break;
+                }
             }
             match self.read(&name) {
                 Ok(Some(frame)) => {
@@ -165,6 +193,11 @@ impl Spool {
     fn listing(&self, now_ms: u64) -> Result<BTreeSet<Name>, Error> {
         let failed = |errno: Errno| spool_error("list", &self.path, errno.into());
         let mut names = BTreeSet::new();
+        let written = self.written().filter(|(seconds, nanos)| {
+            let ms = seconds.cast_unsigned().saturating_mul(1_000) + nanos / 1_000_000;
+            now_ms.saturating_sub(ms) >= FOLDER_CLOCK_MS
+        });
+        self.listed.set(written);
         for entry in Dir::read_from(&self.folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let Some(name) = entry.file_name().to_str().ok().and_then(Name::parse) else {
