@@ -25,6 +25,9 @@ cargo xtask bench store
                      entries a second beside the disk's syncs, replay, restart
 cargo xtask bench forwarder
                      what an agent waits for at each hook, bash + curl beside it
+cargo xtask bench ingest|tail|board|idle [--minutes N]
+                     the daemon: hooks a second beside a server that keeps nothing; a line until
+                     its event; a restart and the whole board; what it uses at rest
 cargo xtask forwarder
                      build qd-hook as it is shipped, and say where it is
 cargo xtask rules [PATCH…]
@@ -45,6 +48,10 @@ fn main() -> ExitCode {
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         ["bench", "forwarder"] => bench_forwarder(),
+        ["bench", what @ ("ingest" | "tail" | "board" | "idle"), more @ ..] => {
+            let daemon = ["bench", "--package", "qd", "--bench", "daemon", "--", what];
+            run("cargo", &[&daemon[..], more].concat())
+        }
         ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
         ["rules", only @ ..] => rules::rules(only),
         ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),
