@@ -216,6 +216,20 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_told_late_leaves_the_dialog_of_its_turn() {
+        let prompt = json!({"type": "user", "promptId": "p2",
+            "message": {"role": "user", "content": "go on"}});
+        let call = json!({"type": "assistant", "message": {"id": "m1", "stop_reason": "tool_use",
+            "content": [{"type": "tool_use", "id": "c1", "name": "ExitPlanMode", "input": {}}]}});
+        Story::prompted()
+            .stop(300, "Done.")
+            .registry(1_000, 990, "waiting", "permission prompt")
+            .line(900, prompt)
+            .line(950, call)
+            .shows("awaiting_approval");
+    }
+
+    #[test]
     fn an_idle_ahead_of_the_transcript_calls_nobody() {
         Story::prompted()
             .registry(200, 150, "busy", "")

@@ -204,6 +204,11 @@ impl Requests {
         self.list.retain(|pending| pending.agent != *agent);
     }
 
+    /// The same for what was asked by then.
+    pub fn forget_until(&mut self, agent: &AgentId, until: Timestamp) {
+        self.list.retain(|pending| pending.agent != *agent || pending.asked_at > until);
+    }
+
     pub fn clear(&mut self) {
         self.list.clear();
     }
