@@ -89,6 +89,11 @@ impl Client {
         self
     }
 
+    /// What will be run: `node` for a client in JavaScript.
+    pub fn program_path(&self) -> &Path {
+        &self.launch.program
+    }
+
     /// Another folder than the home's workspace.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.launch.folder = folder.into();
