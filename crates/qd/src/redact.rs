@@ -127,10 +127,10 @@ static SECRETS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(?P<name>://[^\s/:@\x22\\]+:)[^\s/@\x22\\]+(?P<at>@)", "${name}REDACTED${at}"),
         // PASSWORD=…, --api-key=…. A bare quote would be the end of the text they stand in.
         (
-            r"(?P<name>(?i:\b[\w-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|credentials?))\s?=\s?(?:\\+\x22|')?)[^\s\x22'\\&;,)]+",
+            r"(?P<name>(?i:\b[\w-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|credentials?))\s?=\s?(?:\\(?:\\\\)*\x22|')?)[^\s\x22'\\&;,)]+",
             named,
         ),
-        (r"(?P<name>\b[A-Z0-9_]*KEY=(?:\\+\x22|')?)[^\s\x22'\\&;,)]+", named),
+        (r"(?P<name>\b[A-Z0-9_]*KEY=(?:\\(?:\\\\)*\x22|')?)[^\s\x22'\\&;,)]+", named),
         (r"(?P<name>(?i:\b(?:set-)?cookie|x-api-key|authorization)\s*:\s?)[^\x22\\\r\n]+", named),
     ]
     .map(|(text, kept)| (pattern(text), kept))
