@@ -8,5 +8,4 @@ mod hung;
 mod killed;
 mod recorded;
 mod reference;
-mod transcripts;
 mod world;
