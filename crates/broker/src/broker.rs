@@ -16,6 +16,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 
 use crate::card::Card;
+use crate::fnv::{BASIS, fnv};
 use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX};
 
 /// Something that happened outside.
@@ -331,7 +332,8 @@ pub enum NotFound {
 /// daemon that lost its journal.
 fn spelled(harness: Harness, vendor_id: &str) -> SessionId {
     let text = format!("{harness:?}/{vendor_id}");
-    let (high, low) = (fnv(&text, 0xcbf2_9ce4_8422_2325), fnv(&text, 0x9ae1_6a3b_2f90_404f));
+    let bytes = text.as_bytes();
+    let (high, low) = (fnv(BASIS, bytes), fnv(0x9ae1_6a3b_2f90_404f, bytes));
     SessionId::new(format!(
         "sess_{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
         high >> 32,
@@ -340,10 +342,4 @@ fn spelled(harness: Harness, vendor_id: &str) -> SessionId {
         (low >> 48) & 0x3fff | 0x8000,
         low & 0xffff_ffff_ffff
     ))
-}
-
-/// FNV-1a from a basis.
-fn fnv(text: &str, basis: u64) -> u64 {
-    text.bytes()
-        .fold(basis, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -8,6 +8,7 @@
 mod broker;
 mod card;
 pub mod error;
+mod fnv;
 pub mod hook_intake;
 pub mod limits;
 pub mod runtime;

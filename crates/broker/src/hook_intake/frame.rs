@@ -10,6 +10,7 @@ use qd_store::Delivery;
 
 use super::parser::FrameParser;
 use crate::Error;
+use crate::fnv::{BASIS, fnv};
 use crate::limits::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
 
 /// What one hook said, with the forwarder's stamp.
@@ -237,11 +238,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// FNV-1a, 64 bits: finds half writes and lost pages, promises nothing against malice.
 fn checksum(payload: &[u8]) -> u64 {
-    payload.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    fnv(BASIS, payload)
 }
 
 fn number(text: Option<&str>) -> Option<u64> {

@@ -30,7 +30,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use self::company::Company;
 use self::inquiry::Inquiry;
-use super::live::{self, Backoff, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
+use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use crate::Error;
 use crate::limits::{
@@ -87,24 +87,6 @@ struct Observer {
     daemon: Option<Process>,
     /// The sessions it had loaded then.
     loaded: BTreeSet<String>,
-}
-
-/// How a connection came to its end.
-enum End {
-    Trouble(Trouble),
-    Unheard,
-}
-
-impl From<Unheard> for End {
-    fn from(_: Unheard) -> Self {
-        Self::Unheard
-    }
-}
-
-impl From<Trouble> for End {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
-    }
 }
 
 type Socket = WebSocketStream<UnixStream>;

@@ -102,6 +102,24 @@ pub(super) fn channel() -> (mpsc::Sender<Vec<SourceNews>>, mpsc::Receiver<Vec<So
 #[derive(Debug)]
 pub(super) struct Unheard;
 
+/// How a connection came to its end.
+pub(super) enum End {
+    Trouble(Trouble),
+    Unheard,
+}
+
+impl From<Unheard> for End {
+    fn from(_: Unheard) -> Self {
+        Self::Unheard
+    }
+}
+
+impl From<Trouble> for End {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
 /// The way out for what one server says.
 #[derive(Debug, Clone)]
 pub(super) struct Outlet {

@@ -29,7 +29,7 @@ use self::address::Address;
 use self::discovery::{Discovery, Found};
 use self::event_stream::EventStream;
 use self::http::Events;
-use super::live::{self, Backoff, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
+use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use crate::Error;
 use crate::limits::{
@@ -213,24 +213,6 @@ struct Listener {
     since: Timestamp,
     /// Where it was heard to work.
     directories: BTreeSet<String>,
-}
-
-/// How a connection came to its end.
-enum End {
-    Trouble(Trouble),
-    Unheard,
-}
-
-impl From<Unheard> for End {
-    fn from(_: Unheard) -> Self {
-        Self::Unheard
-    }
-}
-
-impl From<Trouble> for End {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
-    }
 }
 
 /// An event and the directory it is about.

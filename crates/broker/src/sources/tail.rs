@@ -13,6 +13,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::fnv::{BASIS, fnv};
 use crate::limits::{MARK_BYTES, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES};
 
 /// What comes out of a file.
@@ -92,9 +93,7 @@ impl Default for Mark {
 
 impl Mark {
     fn of(bytes: &[u8]) -> Self {
-        let sum = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {
-            (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let sum = fnv(BASIS, bytes);
         Self { len: u8::try_from(bytes.len()).expect("a mark is short"), sum }
     }
 }
