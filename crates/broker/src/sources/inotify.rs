@@ -42,8 +42,8 @@ pub enum Interest {
     Entries,
     /// Entries that come, and whether it stays.
     Arrivals,
-    /// Only whether it stays where it is.
-    Itself,
+    /// Whether it stays where it is, and which entries go.
+    Departures,
 }
 
 #[cfg(target_os = "linux")]
@@ -85,11 +85,11 @@ mod linux {
         /// Watches one directory. Asking again adds to what is wanted of it.
         pub fn add(&self, path: &Path, interest: Interest) -> io::Result<i32> {
             let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+            let departures = itself | WatchFlags::MOVED_FROM | WatchFlags::DELETE;
             let arrivals = itself | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ATTRIB;
-            let entries =
-                arrivals | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::MODIFY;
+            let entries = arrivals | departures | WatchFlags::MODIFY;
             let wanted = match interest {
-                Interest::Itself => itself,
+                Interest::Departures => departures,
                 Interest::Arrivals => arrivals,
                 Interest::Entries => entries,
                 Interest::Uses => entries | WatchFlags::OPEN | WatchFlags::CLOSE,

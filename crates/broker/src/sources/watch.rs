@@ -210,17 +210,19 @@ impl Watch {
         for dir in paths.unwrap_or_default() {
             match (&noticed.name, noticed.kind) {
                 (Some(name), kind) => self.entry(&dir, &dir.join(name), kind, noticed.is_dir),
-                (None, _) => self.resolve_under(&dir),
+                (None, _) => {
+                    // What stands there now is another one, even under the same number.
+                    self.leave(&dir);
+                    self.resolve_under(&dir);
+                }
             }
         }
     }
 
     /// Something happened to an entry of a watched directory.
     fn entry(&mut self, dir: &Path, path: &Path, kind: Kind, is_dir: bool) {
-        if kind != Kind::Went {
-            // A missing root may have come, whole or the next part of its way.
-            self.resolve_under(path);
-        }
+        // A root may have come or gone, whole or a part of its way.
+        self.resolve_under(path);
         let Some(Dir { root, .. }) = self.dirs.get(dir).copied() else { return };
         match kind {
             Kind::Went if is_dir || self.dirs.contains_key(path) => self.leave(path),
@@ -305,10 +307,11 @@ impl Watch {
         }
     }
 
-    /// A directory on the way to a root may be moved, and takes the root along.
+    /// A directory on the way to a root may be moved, and takes the root along. One that is
+    /// removed does not say so itself while a file in it is open: the one above does.
     fn watch_way(&mut self, root: &Path) {
         for dir in root.ancestors().skip(1) {
-            self.watch_dir(dir, Interest::Itself);
+            self.watch_dir(dir, Interest::Departures);
         }
     }
 

@@ -138,6 +138,29 @@ fn a_root_may_come_late_go_and_come_back() {
 }
 
 #[test]
+fn a_root_that_is_replaced_is_followed_whether_or_not_a_file_in_it_is_open() {
+    for keeps_open in [true, false] {
+        let folder = Folder::new();
+        folder.write("a/root/s.jsonl", "one");
+        let mut heard = Heard::new(&folder, &["a/root"]);
+        heard.tells("New a/root/s.jsonl");
+        for (gone, first, second) in [("a/root", "t", "u"), ("a", "v", "s")] {
+            // The kernel says that a directory is gone when the last file in it is closed.
+            let open = fs::File::open(folder.0.join("a/root/s.jsonl")).unwrap();
+            let open = keeps_open.then_some(open);
+            fs::remove_dir_all(folder.0.join(gone)).unwrap();
+            // Often it has the number of the one before.
+            folder.write(&format!("a/root/{first}.jsonl"), "one");
+            heard.tells(&format!("New a/root/{first}.jsonl"));
+            folder.write(&format!("a/root/{second}.jsonl"), "one");
+            heard.tells(&format!("New a/root/{second}.jsonl"));
+            folder.write("a/root/s.jsonl", "one");
+            drop(open);
+        }
+    }
+}
+
+#[test]
 fn a_directory_moved_inside_is_told_of_where_it_is() {
     let folder = Folder::new();
     folder.write("root/a/deep/one.jsonl", "1\n");
