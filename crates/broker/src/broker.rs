@@ -330,7 +330,7 @@ pub enum NotFound {
 
 /// Our id for a session that an agent named: the same whenever it is heard of again, also by a
 /// daemon that lost its journal.
-fn spelled(harness: Harness, vendor_id: &str) -> SessionId {
+pub fn spelled(harness: Harness, vendor_id: &str) -> SessionId {
     let text = format!("{harness:?}/{vendor_id}");
     let bytes = text.as_bytes();
     let (high, low) = (fnv(BASIS, bytes), fnv(0x9ae1_6a3b_2f90_404f, bytes));

@@ -12,6 +12,8 @@ use qd_session::operator::{AgentState, SubState};
 use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
+use crate::broker::spelled;
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Card {
@@ -27,6 +29,9 @@ pub struct Card {
     pub branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
+    /// The session that this one went on from: resuming may fork.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<SessionId>,
     /// The client's permission mode, in its own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
@@ -99,6 +104,8 @@ impl Card {
             cwd: text(about.map(|about| &about.cwd)),
             branch: text(about.map(|about| &about.branch)),
             transcript: text(about.map(|about| &about.transcript)),
+            forked_from: text(about.map(|about| &about.forked_from))
+                .map(|vendor_id| spelled(harness, &vendor_id)),
             mode: text(about.map(|about| &about.mode)),
             agent_state: session.resolve(now)?,
             monitor_view: view(monitor),
@@ -137,12 +144,31 @@ impl Card {
 
     /// Nothing that a reader would look up for has changed.
     pub fn looks_like(&self, other: &Self) -> bool {
-        let quiet = |card: &Self| Self {
-            last_signal: Timestamp::ZERO,
-            agent_state: AgentState { evidence: Vec::new(), ..card.agent_state.clone() },
-            ..card.clone()
-        };
-        quiet(self) == quiet(other)
+        let Self {
+            session_id,
+            harness,
+            vendor_id,
+            title,
+            cwd,
+            branch,
+            transcript,
+            forked_from,
+            mode,
+            agent_state,
+            monitor_view,
+            usage,
+            requests,
+            subagents,
+            last_signal: _,
+            unrecognised,
+        } = self;
+        (session_id, harness, vendor_id) == (&other.session_id, &other.harness, &other.vendor_id)
+            && (title, cwd, branch) == (&other.title, &other.cwd, &other.branch)
+            && (transcript, forked_from) == (&other.transcript, &other.forked_from)
+            && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
+            && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
+            && *monitor_view == other.monitor_view
+            && agent_state.reads_like(&other.agent_state)
     }
 }
 

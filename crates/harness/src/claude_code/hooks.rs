@@ -77,8 +77,8 @@ pub fn take(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) 
 fn about(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     let place = Place {
         cwd: hook.cwd.as_deref().map(|path| head(path, 4 << 10).into()),
-        branch: None,
         transcript: hook.transcript_path.as_deref().map(|path| head(path, 4 << 10).into()),
+        ..Place::default()
     };
     session.place_known(notes, place);
     session.mode_known(notes, hook.permission_mode.as_deref());

@@ -117,7 +117,7 @@ fn about(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Agen
     let text =
         |part: &Option<String>| part.as_deref().map(|text| Arc::<str>::from(head(text, 4 << 10)));
     let branch = text(&line.git_branch).filter(|branch| !branch.is_empty());
-    session.place_known(notes, Place { cwd: text(&line.cwd), branch, transcript: None });
+    session.place_known(notes, Place { cwd: text(&line.cwd), branch, ..Place::default() });
     session.mode_known(notes, line.permission_mode.as_deref());
 }
 

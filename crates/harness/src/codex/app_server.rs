@@ -115,6 +115,7 @@ impl Handler {
             cwd: told.cwd.as_deref().map(Arc::from),
             branch: told.git_info.as_ref().and_then(|git| git.branch.as_deref()).map(Arc::from),
             transcript: told.path.as_deref().map(Arc::from),
+            forked_from: told.forked_from_id.as_deref().map(Arc::from),
         };
         thread.lives_in(mark, place);
         if let Some(name) = told.name.as_deref() {

@@ -136,7 +136,7 @@ impl Thread {
         let place = Place {
             cwd: hook.cwd.as_deref().map(Arc::from),
             transcript: hook.transcript_path.as_deref().map(Arc::from),
-            branch: None,
+            ..Place::default()
         };
         self.lives_in(mark, place);
     }

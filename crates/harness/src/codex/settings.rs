@@ -38,21 +38,9 @@ impl Settings {
 impl Thread {
     /// Tells where the session lives, each part once.
     pub fn lives_in(&mut self, mark: Mark, place: Place) {
-        let known = &mut self.settings.place;
-        let mut news = Place::default();
-        let parts = [
-            (&mut known.cwd, place.cwd, &mut news.cwd),
-            (&mut known.branch, place.branch, &mut news.branch),
-            (&mut known.transcript, place.transcript, &mut news.transcript),
-        ];
-        for (known, told, new) in parts {
-            if told.is_some() && *known != told {
-                known.clone_from(&told);
-                *new = told;
-            }
-        }
-        if self.agent.is_main() && news != Place::default() {
-            self.tell(mark, Fact::PlaceKnown { place: news });
+        let news = self.settings.place.learn(place);
+        if let Some(place) = news.filter(|_| self.agent.is_main()) {
+            self.tell(mark, Fact::PlaceKnown { place });
         }
     }
 

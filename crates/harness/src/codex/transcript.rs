@@ -76,6 +76,7 @@ impl Handler {
                 cwd: meta.cwd.as_deref().map(Arc::from),
                 branch: meta.git.and_then(|git| git.branch).as_deref().map(Arc::from),
                 transcript: (!file.is_empty()).then(|| Arc::from(file)),
+                forked_from: meta.forked_from_id.as_deref().map(Arc::from),
             };
             thread.lives_in(mark, place);
         }

@@ -59,6 +59,7 @@ pub struct SessionMeta {
     pub source: Option<Value>,
     pub thread_source: Option<String>,
     pub parent_thread_id: Option<String>,
+    pub forked_from_id: Option<String>,
     pub git: Option<Git>,
 }
 
@@ -250,6 +251,7 @@ pub struct Thread {
     pub id: Option<String>,
     pub session_id: Option<String>,
     pub parent_thread_id: Option<String>,
+    pub forked_from_id: Option<String>,
     pub ephemeral: Option<bool>,
     pub source: Option<Value>,
     pub thread_source: Option<String>,

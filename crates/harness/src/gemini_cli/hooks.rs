@@ -79,8 +79,8 @@ impl Session {
         self.live_in(
             Place {
                 cwd: hook.cwd.as_deref().map(Into::into),
-                branch: None,
                 transcript: hook.transcript_path.as_deref().map(Into::into),
+                ..Place::default()
             },
             out,
         );

@@ -251,8 +251,7 @@ impl Session {
 
     /// Where it lives, if that is news.
     pub fn live_in(&mut self, place: Place, out: &mut Outbox) {
-        if place != self.place && place != Place::default() {
-            self.place = place.clone();
+        if let Some(place) = self.place.learn(place) {
             out.tell(Fact::PlaceKnown { place });
         }
     }

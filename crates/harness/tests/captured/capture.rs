@@ -78,7 +78,7 @@ fn folders(top: &Path) -> Vec<PathBuf> {
 }
 
 impl Capture {
-    fn read(folder: &Path) -> Self {
+    pub fn read(folder: &Path) -> Self {
         let text = |file: &str| fs::read_to_string(folder.join(file)).expect(file);
         let name = folder.components().rev().take(2).collect::<Vec<_>>();
         let name = name.iter().rev().map(|part| part.as_os_str().to_string_lossy());

@@ -5,6 +5,7 @@
 
 mod capture;
 mod disturbed;
+mod forks;
 mod only;
 mod patch;
 mod story;

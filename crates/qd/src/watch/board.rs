@@ -45,6 +45,7 @@ pub struct Row {
     pub cwd: Option<String>,
     pub branch: Option<String>,
     pub transcript: Option<String>,
+    pub forked_from: Option<String>,
     pub mode: Option<String>,
     pub agent_state: AgentState,
     #[serde(default)]

@@ -183,7 +183,7 @@ impl Painter {
         let ago = |at: Timestamp| format!("{} ago", age(self.now.ms_since(at)));
         let mut tell = |name: &str, value: String, since: Option<Timestamp>| {
             if !value.is_empty() {
-                let line = fitted(&format!("    {name:<10} {value}"), self.columns);
+                let line = fitted(&format!("    {name:<11} {value}"), self.columns);
                 body.push(Entry { line: Line::styled(line, self.faint()), since, selected: false });
             }
         };
@@ -196,6 +196,7 @@ impl Painter {
         tell("mode", known(&row.mode), None);
         tell("model", known(&row.usage.model), None);
         tell("transcript", known(&row.transcript), None);
+        tell("forked from", known(&row.forked_from), None);
         for evidence in &state.evidence {
             let source = serde_json::to_value(evidence.source).unwrap_or_default();
             let source = source.as_str().unwrap_or_default();
@@ -402,7 +403,7 @@ mod tests {
     fn no_control_character_reaches_the_terminal() {
         let nasty = "x\u{1b}]0;t\u{7}\u{9b}2J\r\n\u{202e}y";
         let mut card = card(nasty, "needs_you", nasty, nasty, 1);
-        for field in ["title", "cwd", "branch", "mode", "transcript", "harness"] {
+        for field in ["title", "cwd", "branch", "mode", "transcript", "forkedFrom", "harness"] {
             card[field] = json!(nasty);
         }
         card["usage"] = json!({"model": nasty});

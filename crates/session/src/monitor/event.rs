@@ -267,6 +267,29 @@ pub struct Place {
     /// The session file the client writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Arc<str>>,
+    /// The session that this one went on from, by the client's own id: resuming may fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Arc<str>>,
+}
+
+impl Place {
+    /// Takes in what is told. What of it is new, if anything.
+    pub fn learn(&mut self, told: Self) -> Option<Self> {
+        let mut news = Self::default();
+        let parts = [
+            (&mut self.cwd, told.cwd, &mut news.cwd),
+            (&mut self.branch, told.branch, &mut news.branch),
+            (&mut self.transcript, told.transcript, &mut news.transcript),
+            (&mut self.forked_from, told.forked_from, &mut news.forked_from),
+        ];
+        for (known, told, new) in parts {
+            if told.is_some() && *known != told {
+                known.clone_from(&told);
+                *new = told;
+            }
+        }
+        (news != Self::default()).then_some(news)
+    }
 }
 
 /// What the agent's window holds now. Totals over time are the store's business.

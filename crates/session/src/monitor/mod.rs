@@ -66,6 +66,9 @@ pub struct About {
     pub branch: Option<Box<Latest<Arc<str>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Box<Latest<Arc<str>>>>,
+    /// The session that this one went on from, by the client's own id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Box<Latest<Arc<str>>>>,
 }
 
 impl About {
@@ -75,6 +78,7 @@ impl About {
             (&mut self.cwd, &place.cwd),
             (&mut self.branch, &place.branch),
             (&mut self.transcript, &place.transcript),
+            (&mut self.forked_from, &place.forked_from),
         ];
         for (slot, part) in slots {
             if let Some(part) = part {

@@ -82,6 +82,14 @@ impl AgentState {
         self.group == other.group && self.state == other.state && self.label == other.label
     }
 
+    /// All but the evidence is the same.
+    pub fn reads_like(&self, other: &Self) -> bool {
+        self.looks_like(other)
+            && (self.confidence, self.source, self.since)
+                == (other.confidence, other.source, other.since)
+            && (&self.rule, &self.context) == (&other.rule, &other.context)
+    }
+
     /// The place on the board, most urgent first: group, urgency in it, then time (who waits
     /// longest needs you first; elsewhere the newest comes first).
     pub fn urgency(&self) -> (Group, usize, u64) {

@@ -207,6 +207,7 @@ fn a_place_is_learnt_part_by_part() {
             cwd: cwd.map(Into::into),
             branch: branch.map(Into::into),
             transcript: Some("t.jsonl".into()),
+            forked_from: Some("before".into()),
         };
         AgentEvent::main(Timestamp(ms), Source::Hook, Fact::PlaceKnown { place })
     };
@@ -216,6 +217,7 @@ fn a_place_is_learnt_part_by_part() {
     assert_eq!(read(&about.cwd).as_deref(), Some("/w"));
     assert_eq!(read(&about.branch).as_deref(), Some("main"));
     assert_eq!(read(&about.transcript).as_deref(), Some("t.jsonl"));
+    assert_eq!(read(&about.forked_from).as_deref(), Some("before"));
 }
 
 #[test]

@@ -23,21 +23,9 @@ pub(super) struct About {
 
 impl Session {
     pub fn place_known(&mut self, notes: &mut Notes, place: Place) {
-        let news = Place {
-            cwd: place.cwd.filter(|new| self.about.place.cwd.as_ref() != Some(new)),
-            branch: place.branch.filter(|new| self.about.place.branch.as_ref() != Some(new)),
-            transcript: place
-                .transcript
-                .filter(|new| self.about.place.transcript.as_ref() != Some(new)),
-        };
-        if news == Place::default() {
-            return;
+        if let Some(place) = self.about.place.learn(place) {
+            notes.tell_main(Fact::PlaceKnown { place });
         }
-        let Place { cwd, branch, transcript } = news.clone();
-        self.about.place.cwd = cwd.or(self.about.place.cwd.take());
-        self.about.place.branch = branch.or(self.about.place.branch.take());
-        self.about.place.transcript = transcript.or(self.about.place.transcript.take());
-        notes.tell_main(Fact::PlaceKnown { place: news });
     }
 
     pub fn mode_known(&mut self, notes: &mut Notes, mode: Option<&str>) {
