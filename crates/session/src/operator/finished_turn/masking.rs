@@ -92,3 +92,85 @@ fn ends_sentence(text: &[char], end: usize) -> bool {
     let mut rest = text[end..].iter().skip_while(|c| matches!(c, '*' | ' '));
     inner && quoted && rest.next().is_none_or(|c| c.is_uppercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::mask;
+
+    #[track_caller]
+    fn check(messages: &[(&str, &str)]) {
+        for (raw, expected) in messages {
+            let masked = mask(raw);
+            assert_eq!(masked.split_whitespace().collect::<Vec<_>>().join(" "), *expected);
+        }
+    }
+
+    #[test]
+    fn code_and_emphasis() {
+        check(&[
+            ("Use `a.b?` now.", "Use □ now."),
+            ("``a`b`` is it", "□ is it"),
+            ("`a`b", "□ b"),
+            ("it is `b", "it is b"),
+            ("**All** of *it*", "All of it"),
+            // A full stop in code ends no sentence.
+            ("Use `a.` Then go.", "Use □ Then go."),
+        ]);
+    }
+
+    #[test]
+    fn quoted_words() {
+        check(&[
+            ("\"Which one?\" he asked", "□ he asked"),
+            ("He said \"Stop.\" Then he left.", "He said □. Then he left."),
+            ("He said \"Stop.\"** Then he left.", "He said □. Then he left."),
+            ("He said \"Stop.\"", "He said □."),
+            ("He said \"Stop\"", "He said □"),
+            ("a 5\" disk and a 3\" disk", "a 5\" disk and a 3\" disk"),
+            ("“so” it is", "□ it is"),
+            ("„so“ it is", "□ it is"),
+            ("„so” it is", "□ it is"),
+            ("«so» it is", "□ it is"),
+            ("「so」it is", "□ it is"),
+            ("『so』it is", "□ it is"),
+        ]);
+    }
+
+    #[test]
+    fn a_single_mark_is_mostly_an_apostrophe() {
+        check(&[
+            ("it says 'so it is' here", "it says □ here"),
+            ("it says ‘so it is’ here", "it says □ here"),
+            ("it says 'so it is'", "it says □"),
+            ("it doesn't and won't", "it doesn't and won't"),
+            ("rock 'n roll isn't", "rock 'n roll isn't"),
+            ("the '90s and the boys ' here", "the '90s and the boys ' here"),
+            ("'a' is it", "□ is it"),
+        ]);
+        // Two marks far apart are not a pair.
+        let far = format!("'a{}' here", " b".repeat(120));
+        assert_eq!(mask(&far), far);
+        let near = format!("'a{}' here", " b".repeat(80));
+        assert_eq!(mask(&near), " □ here");
+    }
+
+    #[test]
+    fn addresses() {
+        check(&[
+            ("see [the docs](http://a.b/c) now", "see [the docs □ now"),
+            ("see [it](a.) Then go", "see [it □ Then go"),
+            ("a[0] and (b)", "a[0] and (b)"),
+            ("http://a.b/c?d=e. Next", "□. Next"),
+            ("open https://a.b/c, then", "open □, then"),
+            ("is it http://a.b/c?", "is it □?"),
+            ("so http://a.b/c! And http://a.b/c; or http://a.b/c: this", "so □! And □; or □: this"),
+            ("(http://a.b) is it", "( □) is it"),
+            ("<http://a.b> is it", "< □> is it"),
+            ("见 http://a.b，然后", "见 □，然后"),
+            ("见 http://a.b。", "见 □。"),
+            ("http is it", "http is it"),
+            ("hdfs://a is it", "hdfs://a is it"),
+            ("xhttp://a is it", "xhttp://a is it"),
+        ]);
+    }
+}

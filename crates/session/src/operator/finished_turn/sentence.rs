@@ -254,3 +254,147 @@ fn words_of(text: &[char]) -> Vec<String> {
 fn is_word_letter(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '\'' | '-' | '_' | '+') || is_unspaced_letter(c)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(text: &str) -> Sentence {
+        let mut sentences = split(text);
+        assert_eq!(sentences.len(), 1, "{text}");
+        sentences.remove(0)
+    }
+
+    /// Sentences as words, each with its mark.
+    #[track_caller]
+    fn cut(text: &str, expected: &[(&str, Mark)]) {
+        let found = split(text);
+        let found: Vec<(&str, Mark)> =
+            found.iter().map(|said| (said.joined.as_str(), said.mark)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn prose_is_cut_at_its_marks() {
+        use Mark::{Absent, Colon, Ellipsis, Question, Stop};
+        cut(
+            "One. Two! Three? Four",
+            &[("one", Stop), ("two", Stop), ("three", Question), ("four", Absent)],
+        );
+        cut("Really?! Yes...", &[("really", Question), ("yes", Ellipsis)]);
+        cut("Wait… no.", &[("wait", Ellipsis), ("no", Stop)]);
+        cut("As follows:", &[("as follows :", Colon)]);
+        cut("如下：", &[("如下 :", Colon)]);
+        cut("As follows:  ", &[("as follows :", Colon)]);
+        cut("It is (so.) Next one.", &[("it is ( so )", Stop), ("next one", Stop)]);
+        // Neither a version nor a file name ends a sentence.
+        cut("Use v1.2 of a.rs here.", &[("use v1 2 of a rs here", Stop)]);
+        // Where words are not spaced, marks are not either.
+        cut("好的。下一步？完", &[("好的", Stop), ("下一步", Question), ("完", Absent)]);
+        cut("ठीक है। आगे", &[("ठीक है", Stop), ("आगे", Absent)]);
+        cut(" ... 🎉 ", &[]);
+        cut("没问题吗。", &[("没问题吗", Question)]);
+    }
+
+    #[test]
+    fn abbreviations_do_not_end_a_sentence() {
+        use Mark::Stop;
+        cut("Some, e.g. this one.", &[("some , e g this one", Stop)]);
+        cut("One (e.g. this) two.", &[("one ( e g this ) two", Stop)]);
+        cut("Ist es z.B. so.", &[("ist es z b so", Stop)]);
+        cut("The answer is no. It is.", &[("the answer is no", Stop), ("it is", Stop)]);
+        cut("vs. the other.", &[("vs", Stop), ("the other", Stop)]);
+    }
+
+    #[test]
+    fn words_keep_their_joints() {
+        let joined = |text: &str| sentence(text).joined;
+        assert_eq!(
+            joined("It’s well-known, a_b+c; so: this — and that"),
+            "it's well-known , a_b+c ; so : this — and that"
+        );
+        assert_eq!(joined("one - two -- three – four"), "one — two — three — four");
+        assert_eq!(joined("它，和、它；然后"), "它 , 和 , 它 ; 然后");
+        assert_eq!(joined("它（是）"), "它 ( 是 )");
+        assert_eq!(joined("use `a b` now"), "use □ now");
+    }
+
+    #[test]
+    fn phrases_are_found() {
+        let said = sentence("I checked it twice, and I'll run the tests once you agree");
+        for phrase in [
+            "i checked",
+            "it .. tests",
+            "i'll .. once you",
+            "^and i'll",
+            "^i'll",
+            "^i checked",
+            "ch*ed it",
+            "i'll ru*",
+            "*ing it",
+        ] {
+            let expected = phrase != "*ing it";
+            assert_eq!(said.says(phrase), expected, "{phrase}");
+        }
+        for phrase in [
+            "tests .. it",
+            "^it",
+            "^run",
+            "heck",
+            "checked twice",
+            "once .. once",
+            "agree you",
+            "ch*ched it",
+            "agree .. you",
+            "you agree now",
+        ] {
+            assert!(!said.says(phrase), "{phrase}");
+        }
+        assert!(said.opens_with(&["you", "i checked"]));
+        assert!(!said.opens_with(&["checked", "i check"]));
+        assert!(said.says_any(&["我", "twice"]) && !said.says_any(&["我", "thrice"]));
+    }
+
+    #[test]
+    fn unspaced_phrases_are_found_anywhere() {
+        let said = sentence("我已经检查了, 请告诉我结果");
+        for phrase in ["检查", "检查 .. 结果", "^请告诉", "^我已"] {
+            assert!(said.says(phrase), "{phrase}");
+        }
+        for phrase in ["结果 .. 检查", "^告诉", "结果 .. 结果"] {
+            assert!(!said.says(phrase), "{phrase}");
+        }
+        assert!(said.opens_with(&["我已经"]) && !said.opens_with(&["检查"]));
+        assert!(said.is_unspaced());
+        assert!(sentence("see 检查 now").is_unspaced());
+        assert!(!sentence("see it now").is_unspaced());
+    }
+
+    #[test]
+    fn words_are_counted_without_marks() {
+        assert_eq!(sentence("one , two — (three) `four`").word_count(), 4);
+        assert_eq!(sentence("one two, three").last_word(), "three");
+    }
+
+    #[test]
+    fn a_sentence_has_clauses_and_an_opening() {
+        let said = sentence("now, then run it; and test it");
+        let clauses: Vec<String> = said.clauses().into_iter().map(|clause| clause.joined).collect();
+        assert_eq!(clauses, ["now , then run it", "and test it"]);
+        assert_eq!(said.without_opening(&["now", ",", "then"]).joined, "run it ; and test it");
+        assert_eq!(said.without_opening(&["run"]).joined, said.joined);
+    }
+
+    #[test]
+    fn letters_of_scripts_without_spaces_are_known_by_their_range() {
+        for c in [
+            '\u{0900}', '\u{0963}', '\u{3040}', '\u{30ff}', '\u{3400}', '\u{9fff}', '\u{ac00}',
+            '\u{d7af}',
+        ] {
+            assert!(is_unspaced_letter(c), "{c}");
+        }
+        for c in ['a', 'é', 'я', '\u{0964}', '\u{3000}', '\u{a000}'] {
+            assert!(!is_unspaced_letter(c), "{c}");
+        }
+    }
+}

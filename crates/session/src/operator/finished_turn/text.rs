@@ -140,7 +140,7 @@ impl Reader {
             }
             return;
         }
-        if trimmed.is_empty() {
+        if trimmed.is_empty() || is_rule(trimmed) {
             self.after_gap = true;
             return;
         }
@@ -158,8 +158,6 @@ impl Reader {
             self.extend_or_push(Kind::Quotation, trimmed);
         } else if trimmed.starts_with('|') {
             self.extend_or_push(Kind::Table, trimmed);
-        } else if is_rule(trimmed) {
-            self.after_gap = true;
         } else if let Some(title) = heading(trimmed) {
             self.push(Kind::Heading, title);
         } else if let Some((checkbox, rest)) = item(trimmed) {
@@ -283,4 +281,138 @@ fn item(line: &str) -> Option<(Checkbox, &str)> {
         return Some((Checkbox::Ticked, rest));
     }
     Some((Checkbox::Absent, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The blocks of a message, one a line.
+    fn read(text: &str) -> String {
+        let message = Message::read(text);
+        let mut blocks: Vec<String> = message
+            .blocks
+            .iter()
+            .map(|block| format!("{:?} {}", block.kind, block.raw.replace('\n', "⏎")))
+            .map(|line| line.trim_end().to_owned())
+            .collect();
+        blocks.extend(message.ends_inside_fence.then(|| "open".to_owned()));
+        blocks.join("\n")
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(read(text), expected.join("\n"), "{text}");
+    }
+
+    #[test]
+    fn lines_become_blocks() {
+        check("one\ntwo\n\nthree", &["Paragraph one two", "Paragraph three"]);
+        check(
+            "# one\ntwo\n### three\nfour",
+            &["Heading one", "Paragraph two", "Heading three", "Paragraph four"],
+        );
+        check("####### one", &["Paragraph ####### one"]);
+        check("#one", &["Paragraph #one"]);
+        check("one\n##", &["Paragraph one", "Heading"]);
+        check("> one\n> two\nthree", &["Quotation > one⏎> two", "Paragraph three"]);
+        check("| a | b |\n|---|---|\n| c |", &["Table | a | b |⏎|---|---|⏎| c |"]);
+        check("one\n---\ntwo", &["Paragraph one", "Paragraph two"]);
+        check("one\n--\ntwo", &["Paragraph one -- two"]);
+        check("one\n-=-\ntwo", &["Paragraph one -=- two"]);
+        check("**one**\n\ntwo", &["Heading **one**", "Paragraph two"]);
+        check("**one**:\n\ntwo", &["Heading **one**:", "Paragraph two"]);
+        check(
+            "**one** and **two**\n\nthree",
+            &["Paragraph **one** and **two**", "Paragraph three"],
+        );
+        check("one\n\n**two**", &["Paragraph one", "Paragraph **two**"]);
+    }
+
+    #[test]
+    fn items_and_their_boxes() {
+        check(
+            "- one\n* two\n+ three\n• four\n– five",
+            &[
+                "Item(Absent) one",
+                "Item(Absent) two",
+                "Item(Absent) three",
+                "Item(Absent) four",
+                "Item(Absent) five",
+            ],
+        );
+        check(
+            "1. one\n22) two\n333. three",
+            &["Item(Absent) one", "Item(Absent) two", "Item(Absent) three"],
+        );
+        check("1234. one", &["Paragraph 1234. one"]);
+        check("1.5 of it", &["Paragraph 1.5 of it"]);
+        check("-5 of it", &["Paragraph -5 of it"]);
+        check(". of it", &["Paragraph . of it"]);
+        check("one\n-", &["Paragraph one", "Item(Absent)"]);
+        check("-\tone", &["Item(Absent) one"]);
+        check(
+            "- [ ] one\n- [x] two\n- [X] three\n- ☐ four\n- ☑ five",
+            &[
+                "Item(Open) one",
+                "Item(Ticked) two",
+                "Item(Ticked) three",
+                "Item(Open) four",
+                "Item(Ticked) five",
+            ],
+        );
+        check("✅ one\ntwo", &["Item(Absent) ✅ one two"]);
+        check("- one\n  more", &["Item(Absent) one more"]);
+        check("- one\n\nmore", &["Item(Absent) one", "Paragraph more"]);
+    }
+
+    #[test]
+    fn code_is_fenced_or_indented() {
+        check("```rust\none\n```\ntwo", &["Code", "Paragraph two"]);
+        check("~~~\none\n```\n~~~\ntwo", &["Code", "Paragraph two"]);
+        check("````\n```\n````\ntwo", &["Code", "Paragraph two"]);
+        check("```\none\n`````\ntwo", &["Code", "Paragraph two"]);
+        check("```\none\n``` two\n```\nthree", &["Code", "Paragraph three"]);
+        check("``` one ``` two", &["Paragraph ``` one ``` two"]);
+        check("``\none", &["Paragraph `` one"]);
+        check("    one\n    two\n\nthree", &["Code ⏎", "Paragraph three"]);
+        check("one\n    two", &["Paragraph one two"]);
+        check("one\n\n\ttwo", &["Paragraph one", "Code"]);
+        check("- one\n\n    two", &["Item(Absent) one", "Paragraph two"]);
+        check("```\none\n```\n    two", &["Code ⏎"]);
+    }
+
+    #[test]
+    fn a_fence_may_stay_open() {
+        check("```rust\none", &["Code", "open"]);
+        check("```rust\n\n", &["Code", "open"]);
+        check("```\n", &["Code"]);
+        check("```\n\none", &["Code", "open"]);
+        // The prose after a fence that was nested wrongly.
+        check(
+            "```\nThe parser is split in two now.",
+            &["Code", "Paragraph The parser is split in two now."],
+        );
+        check("```\nthe parser is split in two now.", &["Code", "open"]);
+        check("```\nThe parser is split in two now", &["Code", "open"]);
+        check("```\nThe parser is split now.", &["Code", "open"]);
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_message_is_read() {
+        let long = |end: &str| format!("{}{end}", "x".repeat(TAIL_BYTES_MAX));
+        assert_eq!(read(&long("\none")), "Paragraph one");
+        assert_eq!(read(&long("\n")).len(), "Paragraph ".len() + TAIL_BYTES_MAX - 1);
+        assert_eq!(read(&"x".repeat(TAIL_BYTES_MAX)).len(), "Paragraph ".len() + TAIL_BYTES_MAX);
+        // Never in the middle of a character.
+        let wide = "é".repeat(TAIL_BYTES_MAX) + "x";
+        assert!(read(&wide).ends_with("éx"));
+        // A fence that was opened above is still open.
+        let lines = "one\n".repeat(TAIL_BYTES_MAX / 4);
+        assert_eq!(read(&format!("```rust\n{lines}")), "open");
+        assert_eq!(
+            read(&format!("```\n```\n{lines}```\n\ntwo")),
+            format!("Paragraph {}\nCode\nopen", "one ".repeat(TAIL_BYTES_MAX / 4 - 3).trim_end())
+        );
+    }
 }
