@@ -300,44 +300,49 @@ impl Runtime {
         self.registered.clear();
     }
 
+    /// What the session files said, and what they have said meanwhile: one turn of it.
     fn read(&mut self, news: Option<News>) -> Result<(), Error> {
-        let mut news = news;
-        for _ in 0..ORDERS_PER_TURN {
-            match news {
-                Some(News::Signal(found)) => {
-                    let file = found.file();
-                    let signal = found.signal(file.as_deref());
-                    let harness = found.harness;
-                    if harness == Harness::GeminiCli {
-                        self.holders.touched(&found.path);
-                    }
-                    if found.channel == Channel::Registry && !self.health.caught_up {
-                        let pid = found.path.file_stem().and_then(|pid| pid.to_str());
-                        let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
-                        self.registered.extend(pid);
-                    }
-                    let input = match self.health.caught_up {
-                        true => Input::Signal { harness, signal },
-                        false => Input::Recalled { harness, signal },
-                    };
-                    self.hand_in(now(), input);
-                }
-                Some(News::CaughtUp) => {
-                    self.health.caught_up = true;
-                    self.recheck_carriers();
-                }
-                Some(News::Notice(notice)) => {
-                    self.health.notices += 1;
-                    warn!(?notice, "session files");
-                }
-                Some(News::Stopped(error)) => return Err(error),
-                None => return Err(Error::SourceGone),
-            }
+        self.read_one(news)?;
+        for _ in 1..ORDERS_PER_TURN {
             if !self.next.has_room() {
                 break;
             }
             let Some(more) = self.files.next_ready() else { break };
-            news = Some(more);
+            self.read_one(Some(more))?;
+        }
+        Ok(())
+    }
+
+    fn read_one(&mut self, news: Option<News>) -> Result<(), Error> {
+        match news {
+            Some(News::Signal(found)) => {
+                let file = found.file();
+                let signal = found.signal(file.as_deref());
+                let harness = found.harness;
+                if harness == Harness::GeminiCli {
+                    self.holders.touched(&found.path);
+                }
+                if found.channel == Channel::Registry && !self.health.caught_up {
+                    let pid = found.path.file_stem().and_then(|pid| pid.to_str());
+                    let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
+                    self.registered.extend(pid);
+                }
+                let input = match self.health.caught_up {
+                    true => Input::Signal { harness, signal },
+                    false => Input::Recalled { harness, signal },
+                };
+                self.hand_in(now(), input);
+            }
+            Some(News::CaughtUp) => {
+                self.health.caught_up = true;
+                self.recheck_carriers();
+            }
+            Some(News::Notice(notice)) => {
+                self.health.notices += 1;
+                warn!(?notice, "session files");
+            }
+            Some(News::Stopped(error)) => return Err(error),
+            None => return Err(Error::SourceGone),
         }
         Ok(())
     }

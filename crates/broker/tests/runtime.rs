@@ -113,6 +113,16 @@ impl Daemon {
         self.handle.board().await.expect("it lives").0
     }
 
+    /// Waits until it has read what was there.
+    async fn caught_up(&self) {
+        let read = async {
+            while !self.handle.health().await.expect("it lives").caught_up {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, read).await.expect("it catches up");
+    }
+
     /// Waits until a card looks like that.
     async fn until(&self, is: impl Fn(&Card) -> bool) -> Card {
         let (cards, mut changes) = self.handle.board().await.expect("it lives");
@@ -257,12 +267,7 @@ async fn transcripts_that_are_read_again_tell_nothing_new() {
     for _ in 0..3 {
         let daemon = place.start();
         daemon.until(|_| true).await;
-        let health = async {
-            while !daemon.handle.health().await.expect("it lives").caught_up {
-                tokio::task::yield_now().await;
-            }
-        };
-        timeout(PATIENCE, health).await.expect("it catches up");
+        daemon.caught_up().await;
         let cards = daemon.cards().await;
         daemon.stop().await;
         let journal = place.settings().journal();
@@ -272,6 +277,28 @@ async fn transcripts_that_are_read_again_tell_nothing_new() {
     }
     assert_eq!(told[0], told[1]);
     assert_eq!(told[0], told[2]);
+}
+
+#[tokio::test]
+async fn of_a_thousand_session_files_found_at_the_start_each_has_its_card() {
+    const FILES: usize = 1_000;
+    let place = Place::new("many");
+    let folder = place.folder.join("home/.claude/projects/-w");
+    fs::create_dir_all(&folder).expect("made");
+    for nth in 0..FILES {
+        let line = format!(
+            r#"{{"type":"user","sessionId":"s{nth}","uuid":"u{nth}","cwd":"/w","message":{{"role":"user","content":"prompt {nth}"}}}}"#
+        );
+        fs::write(folder.join(format!("s{nth}.jsonl")), line + "\n").expect("written");
+    }
+    let daemon = place.start();
+    daemon.caught_up().await;
+    let mut titles: Vec<String> =
+        daemon.cards().await.into_iter().filter_map(|card| card.title).collect();
+    titles.sort_by_key(|title| title["prompt ".len()..].parse::<usize>().expect("a number"));
+    let expected: Vec<String> = (0..FILES).map(|nth| format!("prompt {nth}")).collect();
+    assert_eq!(titles, expected);
+    daemon.stop().await;
 }
 
 /// An agent that lives until it is killed.

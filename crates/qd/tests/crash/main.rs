@@ -8,4 +8,5 @@ mod hung;
 mod killed;
 mod recorded;
 mod reference;
+mod transcripts;
 mod world;

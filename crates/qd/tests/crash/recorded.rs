@@ -31,6 +31,15 @@ impl Story {
         });
         stories.filter(|story| !story.lines.is_empty()).collect()
     }
+
+    /// The main session files of every capture of a client.
+    pub fn transcripts(harness: &'static str, client: &str) -> Vec<Self> {
+        let stories = captures(client).into_iter().enumerate().map(|(nth, capture)| {
+            let lines = lines(&capture, Channel::Transcript);
+            Self { harness, lines: own_names(nth, lines) }
+        });
+        stories.filter(|story| !story.lines.is_empty()).collect()
+    }
 }
 
 /// The line with its own time, if it has one, set to `now`.
