@@ -56,6 +56,8 @@ fn a_question_with_its_answer_is_not_for_the_reader() {
         ("nothing_open", "Why do you see two rows? The cache holds one of them."),
         ("nothing_open", "Do you see two rows? No, the cache holds one of them."),
         ("question", "Do you see two rows? The cache holds one of them."),
+        ("question", "Is the port free? If so, the job starts."),
+        ("nothing_open", "Is the port free? The job starts."),
     ]);
 }
 

@@ -143,6 +143,7 @@ mod tests {
             ("it says ‘so it is’ here", "it says □ here"),
             ("it says 'so it is'", "it says □"),
             ("it doesn't and won't", "it doesn't and won't"),
+            ("it doesn't for the boys' sake", "it doesn't for the boys' sake"),
             ("rock 'n roll isn't", "rock 'n roll isn't"),
             ("the '90s and the boys ' here", "the '90s and the boys ' here"),
             ("'a' is it", "□ is it"),

@@ -95,8 +95,10 @@ impl Sentence {
         };
         if is_unspaced(part) {
             if clause_start {
-                let at = self.words.iter().position(|word| word.starts_with(part));
-                return at.map(|at| Place { word: at + 1, ..from });
+                let at =
+                    (from.word..self.words.len()).find(|at| self.words[*at].starts_with(part))?;
+                let before: usize = self.words[..at].iter().map(|word| word.len() + 1).sum();
+                return Some(Place { word: at + 1, byte: before + part.len() });
             }
             let at = self.joined[from.byte..].find(part)?;
             return Some(Place { byte: from.byte + at + part.len(), ..from });
@@ -345,6 +347,7 @@ mod tests {
             "once .. once",
             "agree you",
             "ch*ched it",
+            "t*twice",
             "agree .. you",
             "you agree now",
         ] {
@@ -358,10 +361,18 @@ mod tests {
     #[test]
     fn unspaced_phrases_are_found_anywhere() {
         let said = sentence("我已经检查了, 请告诉我结果");
-        for phrase in ["检查", "检查 .. 结果", "^请告诉", "^我已"] {
+        for phrase in ["检查", "检查 .. 结果", "^请告诉", "^我已", "^请告诉 .. 结果"]
+        {
             assert!(said.says(phrase), "{phrase}");
         }
-        for phrase in ["结果 .. 检查", "^告诉", "结果 .. 结果"] {
+        for phrase in [
+            "结果 .. 检查",
+            "^告诉",
+            "结果 .. 结果",
+            "^请告诉 .. 检查",
+            "^请告诉 .. 请",
+            "^请 .. ^请",
+        ] {
             assert!(!said.says(phrase), "{phrase}");
         }
         assert!(said.opens_with(&["我已经"]) && !said.opens_with(&["检查"]));
