@@ -125,7 +125,7 @@ fn field(status: &str, name: &str) -> u64 {
 
 /// A hook's payload as Claude Code writes it; the tool's id makes each another one.
 pub fn hook(session: usize, turn: usize) -> String {
-    let event = if turn % 2 == 0 { "PreToolUse" } else { "PostToolUse" };
+    let event = if turn.is_multiple_of(2) { "PreToolUse" } else { "PostToolUse" };
     let (call, id) = (turn / 2, format!("{session:08x}-0000-4000-8000-000000000000"));
     format!(
         r#"{{"session_id":"{id}","transcript_path":"/home/ann/.claude/projects/-home-ann-acme/{id}.jsonl","cwd":"/home/ann/acme","permission_mode":"default","hook_event_name":"{event}","tool_name":"Bash","tool_input":{{"command":"cargo test -p acme","description":"Run the tests of the package"}},"tool_use_id":"toolu_{session:04}_{call:08}"}}"#
