@@ -75,7 +75,7 @@ mod tests {
             line(&card, Timestamp(62_000)),
             "01234567  codex        Needs permission: Bash             1 min  fix [31m the parser  /w/acme"
         );
-        assert_eq!(line(&json!({}), Timestamp(0)).trim_end().is_empty(), false);
+        assert!(!line(&json!({}), Timestamp(0)).trim_end().is_empty());
     }
 
     #[test]
