@@ -211,6 +211,49 @@ async fn the_spool_is_drained_at_the_start_and_while_it_runs_each_frame_once() {
 }
 
 #[tokio::test]
+async fn what_lies_in_the_spool_is_taken_before_what_comes_over_the_socket() {
+    let place = Place::new("order");
+    let hooks: Vec<Frame> =
+        (0..4).map(|n| place.hook("s-1", "Stop", &format!(r#","n":{n}"#))).collect();
+    place.spool(&hooks[0]);
+    let daemon = place.start();
+    assert_eq!(daemon.handle.deliver(hooks[1].clone()).await, Delivered::Taken);
+    // A forwarder that was refused leaves it there, and its agent goes on at once.
+    place.spool(&hooks[2]);
+    assert_eq!(daemon.handle.deliver(hooks[3].clone()).await, Delivered::Taken);
+    daemon.stop().await;
+    let (journal, _) = Journal::open(place.settings().journal(), Default::default()).expect("free");
+    let taken = journal.deliveries().expect("readable");
+    let taken: Vec<Frame> = taken.iter().filter_map(Frame::delivered).collect();
+    assert_eq!(taken, hooks);
+}
+
+#[tokio::test]
+async fn a_copy_in_the_spool_goes_when_the_frame_from_the_socket_is_written() {
+    let place = Place::new("copies");
+    let daemon = place.start();
+    let hooks: Vec<Frame> = (0..64).map(|n| place.hook(&format!("s-{n}"), "Stop", "")).collect();
+    let delivered = hooks.iter().map(|hook| {
+        let (handle, hook) = (daemon.handle.clone(), hook.clone());
+        tokio::spawn(async move { handle.deliver(hook).await })
+    });
+    let delivered: Vec<_> = delivered.collect();
+    // Each forwarder heard nothing for too long, also of those that are taken just now.
+    hooks.iter().for_each(|hook| place.spool(hook));
+    for one in delivered {
+        one.await.expect("answered");
+    }
+    let gone = async {
+        while place.spooled() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, gone).await.expect("nothing is left behind");
+    assert_eq!(daemon.handle.health().await.expect("it lives").hooks, 64);
+    daemon.stop().await;
+}
+
+#[tokio::test]
 async fn a_hook_of_nobody_we_know_is_kept_counted_and_changes_nothing() {
     let place = Place::new("unknown");
     let daemon = place.start();
