@@ -42,6 +42,10 @@ impl Registered {
         waiting.map(|process| process.changed_at).max()
     }
 
+    fn knows(&self, pid: u64) -> bool {
+        self.processes.iter().any(|process| process.pid == pid)
+    }
+
     /// True if that process had no such status, or an older one.
     fn is_news(&mut self, pid: u64, changed_at: Timestamp, waiting: bool) -> bool {
         if let Some(known) = self.processes.iter_mut().find(|process| process.pid == pid) {
@@ -71,6 +75,7 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
     about(session, notes, file);
     let pid = file.pid.unwrap_or_default();
     let status = file.status.as_deref().unwrap_or_default();
+    let first = !session.registered.knows(pid);
     if !session.registered.is_news(pid, notes.at, status == "waiting") {
         return;
     }
@@ -98,7 +103,7 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
             }
             session.turn_ended(notes, None, false);
         }
-        "idle" => idle(session, notes),
+        "idle" => idle(session, notes, first),
         _ => {}
     }
 }
@@ -133,16 +138,24 @@ fn answered(session: &mut Session, notes: &mut Notes) {
     }
 }
 
-fn idle(session: &mut Session, notes: &mut Notes) {
+/// The file is ahead of the transcript by some ten milliseconds: where a turn was under way, how
+/// it ended is about to be told, and until then "idle" would call a person for nothing.
+fn idle(session: &mut Session, notes: &mut Notes, first: bool) {
     answered(session, notes);
-    session.release(notes);
     let background = session.background.registry_idle();
     let end = Fact::TurnCompleted { last_message: None, background, cut_off: false };
-    notes.tell(&AgentId::MAIN, end);
+    if first || session.is_idle() {
+        session.release(notes);
+        notes.tell(&AgentId::MAIN, end);
+    } else {
+        session.hold(notes, notes.sighting(&AgentId::MAIN, end));
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::story::Story;
 
     #[test]
@@ -180,6 +193,53 @@ mod tests {
     fn a_dialog_of_any_kind_needs_you() {
         Story::prompted().registry(900, 800, "waiting", "dialog open").shows("needs_permission");
         Story::prompted().registry(900, 800, "waiting", "input needed").shows("awaiting_input");
+    }
+
+    #[test]
+    fn the_transcript_tells_late_what_a_dialog_is_about() {
+        let call = |tool: &str| {
+            json!({"type": "assistant", "message": {"id": "m1", "stop_reason": "tool_use", "content": [
+                {"type": "tool_use", "id": "c1", "name": tool, "input": {"command": "ls"}}]}})
+        };
+        let mut story = Story::prompted();
+        story.registry(900, 850, "waiting", "permission prompt").shows("needs_permission");
+        story.line(950, call("Bash")).shows("needs_permission");
+        let open: Vec<&str> =
+            story.monitor().open_requests().map(|open| open.id.as_str()).collect();
+        assert_eq!(open, ["c1"]);
+        story.registry(3_000, 2_900, "busy", "").shows("acting");
+        Story::prompted()
+            .registry(900, 850, "waiting", "permission prompt")
+            .line(950, call("ExitPlanMode"))
+            .shows("awaiting_approval")
+            .registry(3_000, 2_900, "busy", "")
+            .shows("acting");
+    }
+
+    #[test]
+    fn a_prompt_told_late_leaves_the_dialog_of_its_turn() {
+        let prompt = json!({"type": "user", "promptId": "p2",
+            "message": {"role": "user", "content": "go on"}});
+        let call = json!({"type": "assistant", "message": {"id": "m1", "stop_reason": "tool_use",
+            "content": [{"type": "tool_use", "id": "c1", "name": "ExitPlanMode", "input": {}}]}});
+        Story::prompted()
+            .stop(300, "Done.")
+            .registry(1_000, 990, "waiting", "permission prompt")
+            .line(900, prompt)
+            .line(950, call)
+            .shows("awaiting_approval");
+    }
+
+    #[test]
+    fn an_idle_ahead_of_the_transcript_calls_nobody() {
+        Story::prompted()
+            .registry(200, 150, "busy", "")
+            .registry(900, 850, "idle", "")
+            .shows("thinking")
+            .said(840, "end_turn", "Done.")
+            .shows("task_complete")
+            .wait_until(2_000)
+            .shows("task_complete");
     }
 
     #[test]

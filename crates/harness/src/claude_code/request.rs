@@ -23,6 +23,9 @@ pub const REVIEW_MS: u64 = 400;
 /// Most requests open in one session; the oldest go first.
 const REQUESTS_MAX: usize = 64;
 
+/// The id of a request of which only a dialog is known.
+pub const DIALOG: &str = "dialog";
+
 /// Longest question or plan that is shown.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
@@ -139,6 +142,18 @@ impl Requests {
         notes.tell(agent, pending.kind.asked(pending.id.clone(), stage, pending.ask.clone()));
     }
 
+    /// When the dialog opened of which nothing else is known, if it did so by then or later. It
+    /// is told to be closed: what it is about takes its place.
+    pub fn take_dialog(&mut self, notes: &mut Notes, since: Timestamp) -> Option<Timestamp> {
+        let pending = self.take(|pending| {
+            pending.id.as_str() == DIALOG && pending.ask.call.is_none() && pending.asked_at >= since
+        })?;
+        let at = std::mem::replace(&mut notes.at, pending.asked_at);
+        notes.tell_next(&pending.agent, pending.kind.resolved(pending.id));
+        notes.at = at;
+        Some(pending.asked_at)
+    }
+
     pub fn resolve(&mut self, notes: &mut Notes, id: &str) -> Option<CallId> {
         let pending = self.take(|pending| pending.id.as_str() == id)?;
         notes.tell(&pending.agent, pending.kind.resolved(pending.id));
@@ -187,6 +202,11 @@ impl Requests {
     /// The agent's turn is over; the monitor closes them by itself.
     pub fn forget(&mut self, agent: &AgentId) {
         self.list.retain(|pending| pending.agent != *agent);
+    }
+
+    /// The same for what was asked by then.
+    pub fn forget_until(&mut self, agent: &AgentId, until: Timestamp) {
+        self.list.retain(|pending| pending.agent != *agent || pending.asked_at > until);
     }
 
     pub fn clear(&mut self) {

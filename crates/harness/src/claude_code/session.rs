@@ -8,7 +8,7 @@ mod turn;
 use std::sync::Arc;
 
 use qd_session::id::AgentId;
-use qd_session::moment::Timestamp;
+use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::Fact;
 
 use self::about::About;
@@ -149,6 +149,12 @@ impl Session {
         if self.held.len() < HELD_MAX {
             self.held.push(Held { due: notes.now.plus_ms(HOLD_MS), sighting });
         }
+    }
+
+    /// The registry said after that time that the turn is over, and is held back.
+    fn is_registered_idle_since(&self, at: Timestamp) -> bool {
+        let mut told = self.held.iter().map(|held| &held.sighting.event);
+        told.any(|event| event.source == Source::Registry && event.at >= at)
     }
 
     /// What was held back is certain, or does not matter any more: something later was told.

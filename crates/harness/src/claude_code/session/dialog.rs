@@ -7,12 +7,15 @@ use serde_json::Value;
 
 use super::super::call::about;
 use super::super::notes::Notes;
-use super::super::request::{Kind, ask};
+use super::super::request::{DIALOG, Kind, ask};
 use super::Session;
 use crate::excerpt::head;
 
 /// Longest text of a dialog that is shown.
 const TEXT_BYTES_MAX: usize = 2 << 10;
+
+/// A hook is stamped when it arrives: its call may seem this much younger than its dialog.
+const DIALOG_AHEAD_MS: u64 = 1_000;
 
 impl Session {
     pub fn call_started(
@@ -38,8 +41,19 @@ impl Session {
             return;
         }
         self.requests.bind(notes, agent, tool, input, &call);
+        if !self.calls.awaits(id) {
+            return;
+        }
         let kind = Kind::of_tool(tool);
-        if kind != Kind::Permission && self.calls.awaits(id) {
+        // The registry is ahead of the transcript: this is what its dialog is about.
+        let since = Timestamp(notes.at.0.saturating_sub(DIALOG_AHEAD_MS));
+        if let Some(asked_at) = self.requests.take_dialog(notes, since) {
+            let ask = ask(Some(call), tool, input, None);
+            let at = notes.at;
+            notes.at = asked_at.max(at);
+            self.requests.ask(notes, agent, kind, RequestId::new(id), Stage::Waiting, ask);
+            notes.at = at;
+        } else if kind != Kind::Permission {
             let ask = ask(Some(call), tool, input, None);
             self.requests.ask(notes, agent, kind, RequestId::new(id), Stage::Waiting, ask);
         }
@@ -96,7 +110,7 @@ impl Session {
             return self.requests.wait(notes);
         }
         let Some(call) = self.calls.newest_open(by) else {
-            let request = RequestId::new("dialog");
+            let request = RequestId::new(DIALOG);
             let ask =
                 Ask { text: text.map(|text| head(text, TEXT_BYTES_MAX).into()), ..Ask::default() };
             return self.requests.ask(notes, &AgentId::MAIN, kind, request, Stage::Waiting, ask);

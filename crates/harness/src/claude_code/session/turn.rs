@@ -58,7 +58,10 @@ impl Session {
         self.turn = prompt.id.map(|id| head(id, 128).into());
         self.turn_at = notes.at;
         self.said = None;
-        self.settle(notes, &AgentId::MAIN);
+        self.calls.close_all(notes.now, &AgentId::MAIN);
+        // The prompt's line may come after the registry told of what the turn asks already.
+        self.requests.forget_until(&AgentId::MAIN, notes.at);
+        self.moved_at = self.moved_at.max(notes.at);
         self.idle = false;
     }
 
@@ -87,8 +90,11 @@ impl Session {
 
     /// The loop ended, if nobody objects.
     pub fn turn_ending(&mut self, notes: &mut Notes, last_message: Option<&str>, cut_off: bool) {
-        let end = self.end(last_message, cut_off);
-        self.hold(notes, notes.sighting(&AgentId::MAIN, end));
+        let end = notes.sighting(&AgentId::MAIN, self.end(last_message, cut_off));
+        match self.is_registered_idle_since(notes.at) {
+            true => notes.add([end]),
+            false => self.hold(notes, end),
+        }
         self.settle(notes, &AgentId::MAIN);
     }
 
@@ -128,6 +134,11 @@ impl Session {
             self.idle = false;
         }
         notes.tell_next(agent, Fact::LlmStarted);
+    }
+
+    /// The turn is over, for all that is known.
+    pub fn is_idle(&self) -> bool {
+        self.idle
     }
 
     /// The turn is over and background work goes on.
