@@ -96,6 +96,8 @@ impl Broker {
             Input::Woken => self.wake(now, &mut outputs),
             Input::Restored { harness, vendor_id, session } => {
                 let id = session.id().clone();
+                let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
+                handler.recall(&vendor_id, session.monitor());
                 self.found.insert((harness, vendor_id.clone()), id.clone());
                 let tracked = Tracked::new(*session, harness, vendor_id);
                 self.roster.insert(id.clone(), tracked);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::AgentEvent;
+use qd_session::monitor::{AgentEvent, Monitor};
 
 /// One piece of raw input, as it was found.
 #[derive(Debug, Clone, Copy)]
@@ -125,4 +125,8 @@ pub trait Handler {
     fn next_timeout(&self) -> Option<Timestamp>;
 
     fn handle_timeout(&mut self, now: Timestamp) -> Vec<Sighting>;
+
+    /// A session that was known before a restart, before anything is heard of it again. For
+    /// clients that list what is open and do not tell again what was closed meanwhile.
+    fn recall(&mut self, _session: &Arc<str>, _known: &Monitor) {}
 }

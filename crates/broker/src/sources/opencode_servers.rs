@@ -175,6 +175,11 @@ impl Roster {
         }
         let a_day_ago = Timestamp((self.now)().0.saturating_sub(HISTORY_AGE_MS));
         let since = process.and_then(Process::started_at).unwrap_or(a_day_ago);
+        if let Some(process) = process {
+            // Before anything it says: who was in that process before is in this server.
+            let seen = json!({ "pid": process.pid, "procStart": process.start }).to_string();
+            outlet.tell(vec![outlet.process(seen.into_bytes())]).await?;
+        }
         let host = address.host.clone();
         let listener =
             Listener { address, outlet: outlet.clone(), since, directories: BTreeSet::new() };

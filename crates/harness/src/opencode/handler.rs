@@ -1,16 +1,16 @@
 //! Signal in, events out: knows the sessions, and whose subagent each of them is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use qd_session::id::AgentId;
+use qd_session::id::{AgentId, ProcessKey};
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::{AgentEvent, Fact};
+use qd_session::monitor::{Agent, AgentEvent, Fact, Life, Monitor, RequestKind, Stage};
 
 use super::poll::Polled;
-use super::session::Session;
+use super::session::{Session, WaitKind, Waiting};
 use super::wire::{Envelope, Owner};
-use crate::process::ProcessReport;
+use crate::process::{ProcessReport, ProcessSighting};
 use crate::signal::{Channel, Direction, Sighting, Signal};
 use crate::{excerpt, payload};
 
@@ -20,11 +20,16 @@ const SESSIONS_MAX: usize = 512;
 /// How deep subagents may delegate further before we stop looking for the top.
 const DEPTH_MAX: usize = 8;
 
+/// Most servers whose process is remembered.
+const SERVERS_MAX: usize = 64;
+
 #[derive(Debug, Default)]
 pub struct Handler {
     sessions: BTreeMap<Arc<str>, Session>,
     /// The server whose signal is being read: its lists say nothing about the others' sessions.
     pub(super) server: Option<Arc<str>>,
+    /// The processes of servers that were seen.
+    processes: BTreeMap<Option<Arc<str>>, ProcessKey>,
     /// The last request to the server that has no response yet: a response does not say to what.
     pub(super) asked: Option<Polled>,
     unrecognised: u64,
@@ -107,27 +112,60 @@ impl Handler {
             }
             (Channel::Process, _) => {
                 let report: ProcessReport = payload::read(signal.payload)?;
-                self.exited(&report, &mut told)?;
+                self.process(&report, &mut told)?;
             }
             _ => return None,
         }
         Some(told)
     }
 
-    /// The server's end is the end of every session in it.
-    fn exited(&mut self, report: &ProcessReport, told: &mut Told) -> Option<()> {
+    /// What is seen of a server's process; its end is the end of every session in it.
+    fn process(&mut self, report: &ProcessReport, told: &mut Told) -> Option<()> {
         let ended = || Fact::SessionEnded { process: None, exit_code: report.exit_code };
-        match report.session_id.as_deref().filter(|_| report.has_exited()) {
-            Some(id) => told.push(&id.into(), ended()),
-            None if report.has_exited() => {
+        let session = report.session_id.as_deref().map(Arc::<str>::from);
+        match (report.sighting()?, session) {
+            (ProcessSighting::Exited(_), Some(id)) => told.push(&id, ended()),
+            (ProcessSighting::Exited(_), None) => {
+                self.processes.remove(&self.server);
                 let tops = self.sessions.iter().filter(|(_, session)| {
                     session.parent.is_none() && session.server == self.server
                 });
                 tops.for_each(|(id, _)| told.push(id, ended()));
             }
-            None => return None,
+            (ProcessSighting::Seen(process), Some(id)) => {
+                told.push(&id, Fact::ProcessSeen { process });
+            }
+            (ProcessSighting::Seen(process), None) => self.server_seen(process),
+            (ProcessSighting::Missing, _) => return None,
         }
         Some(())
+    }
+
+    /// What was open in that process before a restart of ours is open in this server.
+    fn server_seen(&mut self, process: ProcessKey) {
+        for session in self.sessions.values_mut() {
+            if session.server.is_none() && session.process.as_ref() == Some(&process) {
+                session.server.clone_from(&self.server);
+            }
+        }
+        if self.processes.len() < SERVERS_MAX {
+            self.processes.insert(self.server.clone(), process);
+        }
+    }
+
+    /// Whoever was heard of for the first time is carried by its server's process.
+    fn tell_processes(&mut self, told: &mut Told) {
+        let heard: BTreeSet<Arc<str>> = told.facts.iter().map(|(id, _)| id.clone()).collect();
+        for id in heard {
+            let Some(session) = self.sessions.get_mut(&id) else { continue };
+            let process = self.processes.get(&session.server);
+            if let Some(process) =
+                process.filter(|process| session.process.as_ref() != Some(process))
+            {
+                session.process = Some(process.clone());
+                told.push(&id, Fact::ProcessSeen { process: process.clone() });
+            }
+        }
     }
 }
 
@@ -136,7 +174,7 @@ impl crate::signal::Handler for Handler {
         if self.server.as_deref() != signal.file {
             self.server = signal.file.map(Arc::from);
         }
-        let told = self.understand(signal).unwrap_or_else(|| {
+        let mut told = self.understand(signal).unwrap_or_else(|| {
             let mut told = Told::default();
             let owner: Owner = payload::read(signal.payload).unwrap_or_default();
             match owner.properties.session_id.filter(|id| self.sessions.contains_key(&**id)) {
@@ -148,7 +186,39 @@ impl crate::signal::Handler for Handler {
             }
             told
         });
+        self.tell_processes(&mut told);
         self.sightings(told, signal.at, signal.seq, signal.channel.source())
+    }
+
+    /// What waits is asked for again when its server is found, and closed if it is not listed.
+    fn recall(&mut self, session: &Arc<str>, known: &Monitor) {
+        if matches!(known.life(), Life::Ended { .. }) {
+            return;
+        }
+        let process = known.carriers().next().cloned();
+        let working = |agent: &Agent| agent.is_working(known.last_end());
+        let top = self.session(session, known.last_signal());
+        top.process.clone_from(&process);
+        top.busy = working(known.main_agent());
+        for agent in known.subagents() {
+            let child = self.session(&agent.id.as_str().into(), known.last_signal());
+            child.parent = Some(session.clone());
+            child.process.clone_from(&process);
+            child.busy = working(agent);
+        }
+        for open in known.open_requests() {
+            let id =
+                if open.agent.is_main() { session.clone() } else { open.agent.as_str().into() };
+            let kind = match open.kind {
+                RequestKind::Permission => WaitKind::Permission,
+                RequestKind::Question => WaitKind::Question,
+                RequestKind::Plan => WaitKind::Plan,
+            };
+            let (ask, asked) = (open.ask.clone(), open.asked.at);
+            let due = (open.stage != Stage::Waiting).then_some(asked);
+            let waiting = Waiting { kind, ask, asked, due };
+            self.session(&id, known.last_signal()).ask(open.id.clone(), waiting);
+        }
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
@@ -175,5 +245,6 @@ fn is_of_the_board(fact: &Fact) -> bool {
             | Fact::UsageReported { .. }
             | Fact::SessionStarted { .. }
             | Fact::SessionEnded { .. }
+            | Fact::ProcessSeen { .. }
     )
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use qd_session::id::{CallId, RequestId};
+use qd_session::id::{CallId, ProcessKey, RequestId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Stage};
 
@@ -26,6 +26,8 @@ pub struct Session {
     pub kind: Option<Arc<str>>,
     /// Where it was last heard of.
     pub server: Option<Arc<str>>,
+    /// The process that carries it, once it was told.
+    pub process: Option<ProcessKey>,
     pub heard: Timestamp,
     pub busy: bool,
     /// The operator turned a request down; if nothing follows, that ended the turn.

@@ -1,7 +1,8 @@
 //! The rules of the server, each with the events it was learnt from.
 
 use qd_session::moment::Timestamp;
-use qd_session::monitor::Fact;
+use qd_session::monitor::{Fact, Monitor};
+use qd_session::operator::resolve;
 
 use super::Handler as Opencode;
 use crate::Harness;
@@ -355,4 +356,78 @@ fn what_one_server_does_not_list_may_be_anothers() {
         "ses_2 session_ended",
     ];
     assert_eq!(told, expected);
+}
+
+/// What a daemon knew when it was stopped, and its successor's handler.
+struct Restarted {
+    known: Monitor,
+    handler: Opencode,
+    now: Timestamp,
+}
+
+impl Restarted {
+    /// Both of them listen to the same server, process 7.
+    fn after(lines: &[&str]) -> Self {
+        let mut before = Self {
+            known: Monitor::default(),
+            handler: Opencode::default(),
+            now: Timestamp(50_000),
+        };
+        before.hear(SERVER);
+        lines.iter().for_each(|line| before.hear(line));
+        let mut handler = Opencode::default();
+        handler.recall(&"ses_1".into(), &before.known);
+        Self { handler, ..before }
+    }
+
+    fn hear(&mut self, line: &str) {
+        self.now = self.now.plus_ms(1_000);
+        let (direction, payload) = match line.strip_prefix("> ") {
+            Some(request) => (Direction::ToAgent, request),
+            None => (Direction::FromAgent, line),
+        };
+        let channel = if line.contains("pid") { Channel::Process } else { Channel::Events };
+        let file = Some("http://127.0.0.1:4096");
+        let payload = payload.as_bytes();
+        let signal = Signal { at: self.now, seq: 0, channel, direction, file, payload };
+        let mut sightings = self.handler.handle_signal(&signal);
+        self.now = self.now.plus_ms(1_000);
+        sightings.extend(self.handler.handle_timeout(self.now));
+        for sighting in sightings {
+            assert_eq!(&*sighting.session, "ses_1");
+            self.known.apply(&sighting.event);
+        }
+    }
+
+    fn shows(mut self, lines: &[&str]) -> String {
+        lines.iter().for_each(|line| self.hear(line));
+        resolve(self.now, &self.known).state.as_str().to_owned()
+    }
+}
+
+const SERVER: &str = r#"{"pid":7,"procStart":42}"#;
+const PERMISSIONS: &str = r#"> {"method":"GET","path":"/permission","body":null}"#;
+const STATUSES: &str = r#"> {"method":"GET","path":"/session/status","body":null}"#;
+const NO_STATUS: &str = r#"{"status":200,"body":{}}"#;
+const NOTHING: &str = r#"{"status":200,"body":[]}"#;
+
+#[test]
+fn what_was_answered_while_nobody_listened_is_closed_by_the_list() {
+    let waiting = [&WORKING[..], &[RUNNING, ASKED]].concat();
+    let restarted = || Restarted::after(&waiting);
+    assert_eq!(restarted().shows(&[]), "needs_permission");
+    assert_eq!(restarted().shows(&[SERVER, PERMISSIONS, NOTHING]), "acting");
+    assert_eq!(restarted().shows(&[SERVER, STATUSES, NO_STATUS]), "idle");
+    // Another server's list says nothing of it.
+    let other = r#"{"pid":8,"procStart":42}"#;
+    assert_eq!(restarted().shows(&[other, PERMISSIONS, NOTHING]), "needs_permission");
+}
+
+#[test]
+fn a_session_is_carried_by_its_servers_process() {
+    let restarted = Restarted::after(&WORKING);
+    let carriers: Vec<&str> = restarted.known.carriers().map(|process| process.as_str()).collect();
+    assert_eq!(carriers, ["7:42"]);
+    let gone = r#"{"sessionId":"ses_1","pid":7,"procStart":42,"exited":true}"#;
+    assert_eq!(restarted.shows(&[gone]), "session_ended");
 }
