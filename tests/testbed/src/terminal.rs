@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -144,6 +145,7 @@ impl Terminal {
         self.type_text(prompt)?;
         let start: String = prompt.chars().take(SUBMIT_SEEN_CHARACTERS).collect();
         self.wait_for_text(&start)?;
+        thread::sleep(PASTE_WINDOW);
         self.press(Key::Enter)
     }
 
@@ -277,6 +279,10 @@ const COLUMNS: NonZeroU16 = NonZeroU16::new(140).expect("not zero");
 
 /// A key that was taken shows on the screen long before this.
 const PRESS_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// A client takes an Enter so soon after a letter for part of a paste; Gemini CLI's window is some
+/// forty milliseconds.
+const PASTE_WINDOW: Duration = Duration::from_millis(150);
 
 /// How much of a prompt is looked for on the screen; the rest may be wrapped.
 const SUBMIT_SEEN_CHARACTERS: usize = 40;

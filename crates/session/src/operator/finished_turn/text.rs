@@ -407,6 +407,7 @@ mod tests {
         // Never in the middle of a character.
         let wide = "é".repeat(TAIL_BYTES_MAX) + "x";
         assert!(read(&wide).ends_with("éx"));
+        assert!(read(&wide).len() <= "Paragraph ".len() + TAIL_BYTES_MAX);
         // A fence that was opened above is still open.
         let lines = "one\n".repeat(TAIL_BYTES_MAX / 4);
         assert_eq!(read(&format!("```rust\n{lines}")), "open");
