@@ -25,6 +25,8 @@ cargo xtask bench store
                      entries a second beside the disk's syncs, replay, restart
 cargo xtask bench forwarder
                      what an agent waits for at each hook, bash + curl beside it
+cargo xtask bench live
+                     from what a client shows to what the daemon says, with the real clients
 cargo xtask bench ingest|tail|board|idle [--minutes N]
                      the daemon: hooks a second beside a server that keeps nothing; a line until
                      its event; a restart and the whole board; what it uses at rest
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         ["bench", "forwarder"] => bench_forwarder(),
+        ["bench", "live"] => clients::install()
+            .and_then(|()| run("cargo", &["bench", "--package", "qd", "--bench", "live"])),
         ["bench", what @ ("ingest" | "tail" | "board" | "idle"), more @ ..] => {
             let daemon = ["bench", "--package", "qd", "--bench", "daemon", "--", what];
             run("cargo", &[&daemon[..], more].concat())

@@ -1,0 +1,217 @@
+//! Codex: alone (`--no-daemon`), attached to its own daemon, and `codex exec`. Its screen is the
+//! witness.
+//!
+//! Alone and without hooks, its rollout is all there is: a call that asks to leave the sandbox
+//! and then silence. That somebody is asked is concluded, not told; a kill is seen by its lock.
+
+use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
+use serde_json::{Value, json};
+
+use crate::world::{World, group_and_state};
+
+const DIALOG: &str = "Would you like to run the following command?";
+
+/// How it runs, and what it reports by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// One process with hooks.
+    Hooked,
+    /// One process that reports nothing.
+    Alone,
+    /// A terminal on the shared daemon.
+    Attached,
+}
+
+use Way::{Alone, Attached, Hooked};
+
+fn codex(world: &World, way: Way, arguments: &[&str]) -> Terminal {
+    let client = Client::codex(&world.home, &world.model).unwrap();
+    if way == Hooked {
+        world.install_hooks("codex", &client);
+    }
+    let client = match way {
+        Hooked | Alone => client.argument("--no-daemon"),
+        Attached => client,
+    };
+    client.arguments(arguments.iter().copied()).in_terminal().unwrap()
+}
+
+/// Wants to write outside the workspace.
+fn wants_out(world: &World) -> Script {
+    let command = format!("touch {}", world.home.path().join("made").display());
+    let call = json!({
+        "cmd": command,
+        "sandbox_permissions": "require_escalated",
+        "justification": "Need to write outside the workspace",
+    });
+    Script::new().calls("exec_command", call)
+}
+
+/// Waits for the only session to be so.
+fn wait(world: &World, until: &str) -> Value {
+    world.wait("", until)
+}
+
+/// A permission that is granted, then one that is refused by Esc.
+fn a_permission_waits_and_is_answered(way: Way) {
+    let world = World::served(Script::new());
+    world.model.then(wants_out(&world).says("The file is there."));
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    let card = wait(&world, "needs-permission");
+    assert_eq!(group_and_state(&card), "needs_you/needs_permission");
+    terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
+    terminal.wait_for_text("The file is there.").unwrap();
+    let card = wait(&world, "task-complete");
+    assert_eq!(card["requests"], json!([]));
+    world.model.then(wants_out(&world));
+    terminal.submit("make another").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    wait(&world, "needs-permission");
+    terminal.press_until_gone(Key::Escape, DIALOG).unwrap();
+    // Who attached to the daemon only now may hear of the turn's end and not of its reason.
+    let card = wait(&world, if way == Attached { "interrupted,idle" } else { "interrupted" });
+    assert_eq!(card["requests"], json!([]));
+    assert_eq!(world.status().len(), 1, "{}", world.picture());
+}
+
+#[test]
+fn a_permission_waits_and_is_answered_with_hooks() {
+    a_permission_waits_and_is_answered(Hooked);
+}
+
+#[test]
+fn a_permission_waits_and_is_answered_alone() {
+    a_permission_waits_and_is_answered(Alone);
+}
+
+#[test]
+fn a_permission_waits_and_is_answered_on_the_daemon() {
+    a_permission_waits_and_is_answered(Attached);
+}
+
+fn who_comes_late_sees_the_permission(way: Way) {
+    let mut world = World::new(Script::new());
+    world.model.then(wants_out(&world).says("The file is there."));
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    world.serve();
+    wait(&world, "needs-permission");
+    terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
+    terminal.wait_for_text("The file is there.").unwrap();
+    wait(&world, "task-complete");
+}
+
+#[test]
+fn who_comes_late_sees_the_permission_with_hooks() {
+    who_comes_late_sees_the_permission(Hooked);
+}
+
+#[test]
+fn who_comes_late_sees_the_permission_on_the_daemon() {
+    who_comes_late_sees_the_permission(Attached);
+}
+
+/// A tool runs without asking, the model speaks until Esc: no hook tells of that.
+fn esc_is_seen(way: Way) {
+    let gate = Gate::new();
+    let script = Script::new()
+        .calls("exec_command", json!({"cmd": "echo the-cargo-is-tea"}))
+        .replies(Reply::says("This goes on for ever.").held_before_end(&gate));
+    let world = World::served(script);
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("talk to me").unwrap();
+    terminal.wait_for_text("This goes on for ever.").unwrap();
+    wait(&world, "autonomous");
+    terminal.press(Key::Escape).unwrap();
+    terminal.wait_for_text("interrupted").unwrap();
+    let card = wait(&world, "interrupted");
+    let shown = world.shown(card["vendorId"].as_str().expect("an id"));
+    assert!(!shown.contains(&"needs_permission".into()), "{shown:?}");
+}
+
+#[test]
+fn esc_is_seen_with_hooks() {
+    esc_is_seen(Hooked);
+}
+
+#[test]
+fn esc_is_seen_alone() {
+    esc_is_seen(Alone);
+}
+
+#[test]
+fn esc_is_seen_on_the_daemon() {
+    esc_is_seen(Attached);
+}
+
+/// kill -9 while it asks, then it is resumed.
+fn kill_9_ends_it_and_it_is_resumed(way: Way) {
+    let world = World::served(Script::new());
+    world.model.then(wants_out(&world).then_always(Reply::says("Well again.")));
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    wait(&world, "needs-permission");
+    terminal.kill().unwrap();
+    let card = wait(&world, "session-ended");
+    assert_eq!(card["requests"], json!([]));
+    let session = card["vendorId"].as_str().expect("an id").to_owned();
+    let terminal = codex(&world, Alone, &["resume", "--last"]);
+    terminal.submit("how are you").unwrap();
+    terminal.wait_for_text("Well again.").unwrap();
+    world.wait(&session, "task-complete");
+    assert_eq!(world.status().len(), 1, "{}", world.picture());
+}
+
+#[test]
+fn kill_9_ends_it_and_it_is_resumed_with_hooks() {
+    kill_9_ends_it_and_it_is_resumed(Hooked);
+}
+
+#[test]
+fn kill_9_ends_it_and_it_is_resumed_alone() {
+    kill_9_ends_it_and_it_is_resumed(Alone);
+}
+
+fn a_failed_service_needs_you(way: Way) {
+    let world = World::served(Script::new().then_always(Reply::fails(529)));
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("are you there?").unwrap();
+    terminal.wait_for_text("529").unwrap();
+    let card = wait(&world, "server-error,error");
+    assert_eq!(card["agentState"]["group"], "needs_you");
+    world.model.then(Script::new().then_always(Reply::says("Well again.")));
+    terminal.submit("and now?").unwrap();
+    terminal.wait_for_text("Well again.").unwrap();
+    wait(&world, "task-complete");
+}
+
+#[test]
+fn a_failed_service_needs_you_alone() {
+    a_failed_service_needs_you(Alone);
+}
+
+#[test]
+fn a_failed_service_needs_you_on_the_daemon() {
+    a_failed_service_needs_you(Attached);
+}
+
+/// `codex exec` asks nobody.
+#[test]
+fn an_exec_run_calls_nobody_and_ends() {
+    let world = World::served(Script::new());
+    world.model.then(wants_out(&world).says("I may not."));
+    let client = Client::codex(&world.home, &world.model).unwrap();
+    let arguments = ["exec", "--json", "--skip-git-repo-check", "make a file outside"];
+    let mut run = client.arguments(arguments).headless().unwrap();
+    run.close_input();
+    let started = run.wait_for_json("its thread", |line| line["type"] == "thread.started").unwrap();
+    let session = started["thread_id"].as_str().expect("an id");
+    run.wait_for_exit().unwrap();
+    world.wait(session, "session-ended");
+    let shown = world.shown(session);
+    assert!(!shown.contains(&"needs_permission".into()), "{shown:?}");
+}

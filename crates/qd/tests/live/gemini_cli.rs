@@ -1,0 +1,92 @@
+//! Gemini CLI: its screen is the witness. Without hooks its chat file tells of turns and of a
+//! refused tool, but not that a person is asked: there a wait looks like a tool that runs.
+
+use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const DIALOG: &str = "Allow execution";
+
+fn gemini(world: &World, hooks: bool, arguments: &[&str]) -> Terminal {
+    let client = Client::gemini_cli(&world.home, &world.model).unwrap();
+    if hooks {
+        world.install_hooks("gemini-cli", &client);
+    }
+    client.arguments(arguments.iter().copied()).in_terminal().unwrap()
+}
+
+fn touch() -> Value {
+    json!({"command": "touch made", "description": "Make a file"})
+}
+
+fn wait(world: &World, until: &str) -> Value {
+    world.wait("", until)
+}
+
+/// Hooks tell of the wait; kill -9 is seen by the process, and the chat is resumed.
+#[test]
+fn a_permission_waits_and_is_answered_with_hooks() {
+    let script = Script::new().calls("run_shell_command", touch()).says("The file is there.");
+    let again = Reply::calls("run_shell_command", touch());
+    let world = World::served(script.when_user_says("make another", again));
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("make a file").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    wait(&world, "needs-permission");
+    terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
+    terminal.wait_for_text("The file is there.").unwrap();
+    wait(&world, "task-complete");
+    terminal.submit("make another").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    wait(&world, "needs-permission");
+    terminal.kill().unwrap();
+    let card = wait(&world, "session-ended");
+    assert_eq!(card["requests"], json!([]));
+    world.model.then(Script::new().then_always(Reply::says("Well again.")));
+    let terminal = gemini(&world, true, &["--resume", "latest"]);
+    terminal.submit("how are you").unwrap();
+    terminal.wait_for_text("Well again.").unwrap();
+    wait(&world, "task-complete");
+}
+
+/// Without hooks: the turn, and its end. The wait itself cannot be known.
+#[test]
+fn a_turn_is_seen_without_hooks() {
+    let world = World::served(Script::new().then_always(Reply::says("Good evening.")));
+    let terminal = gemini(&world, false, &[]);
+    terminal.submit("say good evening").unwrap();
+    terminal.wait_for_text("Good evening.").unwrap();
+    let card = wait(&world, "task-complete");
+    let shown = world.shown(card["vendorId"].as_str().expect("an id"));
+    assert!(!shown.contains(&"needs_permission".into()), "{shown:?}");
+    terminal.kill().unwrap();
+    wait(&world, "session-ended");
+}
+
+#[test]
+fn who_comes_late_sees_the_permission_with_hooks() {
+    let mut world = World::new(Script::new().calls("run_shell_command", touch()).says("Made."));
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("make a file").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    world.serve();
+    wait(&world, "needs-permission");
+    terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
+    terminal.wait_for_text("Made.").unwrap();
+    wait(&world, "task-complete");
+}
+
+/// No hook tells of Esc while the model speaks.
+#[test]
+fn esc_is_seen_with_hooks() {
+    let gate = Gate::new();
+    let held = Reply::says("This goes on for ever.").held_before_end(&gate);
+    let world = World::served(Script::new().replies(held));
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("talk to me").unwrap();
+    wait(&world, "autonomous");
+    terminal.press(Key::Escape).unwrap();
+    terminal.wait_for_text("cancelled").unwrap();
+    wait(&world, "interrupted,idle");
+}
