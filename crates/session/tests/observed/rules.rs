@@ -221,6 +221,27 @@ fn a_place_is_learnt_part_by_part() {
 }
 
 #[test]
+fn a_session_is_carried_by_the_processes_that_live() {
+    let process = |ms, name: &str, seen: bool| {
+        let process = ProcessKey::new(name);
+        let fact = match seen {
+            true => Fact::ProcessSeen { process },
+            false => Fact::ProcessGone { process },
+        };
+        AgentEvent::main(Timestamp(ms), Source::Process, fact)
+    };
+    let carriers = |events: &[AgentEvent]| {
+        let monitor = told(events);
+        monitor.carriers().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (one, other) = (process(1, "7:42", true), process(2, "8:42", true));
+    assert_eq!(carriers(&[one.clone(), other.clone()]), ["7:42", "8:42"]);
+    assert_eq!(carriers(&[one.clone(), other.clone(), process(3, "7:42", false)]), ["8:42"]);
+    let gone = [one, other, process(3, "7:42", false), process(4, "8:42", false)];
+    assert_eq!(carriers(&gone), [""; 0]);
+}
+
+#[test]
 fn what_can_grow_is_bounded() {
     let mut monitor = told(&[event("turn_started", Timestamp(1))]);
     for nth in 0..600_u64 {
