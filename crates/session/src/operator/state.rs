@@ -101,7 +101,7 @@ impl AgentState {
 }
 
 /// Sub-states of Needs You, the most urgent first. Errors of every kind share a place.
-const BY_URGENCY: [&[SubState]; 8] = [
+const BY_URGENCY: [&[SubState]; 7] = [
     &[SubState::NEEDS_PERMISSION],
     &[SubState::AWAITING_INPUT],
     &[SubState::ERROR, SubState::USAGE_LIMIT, SubState::AUTH_ERROR, SubState::SERVER_ERROR],
@@ -109,10 +109,79 @@ const BY_URGENCY: [&[SubState]; 8] = [
     &[SubState::BUDGET_EXCEEDED],
     &[SubState::PAUSED],
     &[SubState::INTERRUPTED],
-    &[SubState::IDLE],
 ];
 
-/// Unknown sub-states come before `idle`: somebody added them because they matter.
+/// `idle` comes last, after unknown sub-states: somebody added those because they matter.
 fn urgency_rank(state: &SubState) -> usize {
-    BY_URGENCY.iter().position(|alike| alike.contains(state)).unwrap_or(BY_URGENCY.len() - 1)
+    let unknown = BY_URGENCY.len();
+    match *state == SubState::IDLE {
+        true => unknown + 1,
+        false => BY_URGENCY.iter().position(|alike| alike.contains(state)).unwrap_or(unknown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(group: Group, state: SubState, since: u64) -> AgentState {
+        AgentState {
+            group,
+            state,
+            label: "label".to_owned(),
+            confidence: 0.9,
+            source: Source::Hook,
+            rule: "rule".into(),
+            context: None,
+            since: Timestamp(since),
+            evidence: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_most_urgent_comes_first() {
+        let needs = |state, since| shown(Group::NeedsYou, state, since);
+        let expected = [
+            needs(SubState::NEEDS_PERMISSION, 5),
+            needs(SubState::AWAITING_INPUT, 1),
+            needs(SubState::USAGE_LIMIT, 1),
+            // Of equals, who waits longest.
+            needs(SubState::ERROR, 2),
+            needs(SubState::AWAITING_APPROVAL, 1),
+            needs(SubState::BUDGET_EXCEEDED, 1),
+            needs(SubState::PAUSED, 1),
+            needs(SubState::INTERRUPTED, 1),
+            needs(SubState("somebodys_own".into()), 9),
+            needs(SubState::IDLE, 1),
+            // Elsewhere the newest.
+            shown(Group::Autonomous, SubState::THINKING, 2),
+            shown(Group::Autonomous, SubState::ACTING, 1),
+            shown(Group::Delivered, SubState::TASK_COMPLETE, 2),
+            shown(Group::Delivered, SubState::SESSION_ENDED, 1),
+        ];
+        let mut sorted: Vec<AgentState> = expected.iter().rev().cloned().collect();
+        sorted.sort_by_key(AgentState::urgency);
+        assert_eq!(sorted, expected);
+    }
+
+    #[test]
+    fn states_are_alike_in_what_is_read_of_them() {
+        let one = || shown(Group::NeedsYou, SubState::IDLE, 1);
+        let evidence = Evidence { source: Source::Hook, at: Timestamp(1), event: "stop".into() };
+        let others = [
+            (true, true, AgentState { evidence: vec![evidence], ..one() }),
+            (false, false, AgentState { group: Group::Delivered, ..one() }),
+            (false, false, AgentState { state: SubState::PAUSED, ..one() }),
+            (false, false, AgentState { label: "other".to_owned(), ..one() }),
+            (true, false, AgentState { confidence: 0.5, ..one() }),
+            (true, false, AgentState { source: Source::Otel, ..one() }),
+            (true, false, AgentState { since: Timestamp(2), ..one() }),
+            (true, false, AgentState { rule: "other".into(), ..one() }),
+            (true, false, AgentState { context: Some(true.into()), ..one() }),
+        ];
+        for (looks, reads, other) in others {
+            assert_eq!(one().looks_like(&other), looks, "{other:?}");
+            assert_eq!(one().reads_like(&other), reads, "{other:?}");
+        }
+    }
 }

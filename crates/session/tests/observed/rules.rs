@@ -239,6 +239,70 @@ fn a_session_is_carried_by_the_processes_that_live() {
     assert_eq!(carriers(&[one.clone(), other.clone(), process(3, "7:42", false)]), ["8:42"]);
     let gone = [one, other, process(3, "7:42", false), process(4, "8:42", false)];
     assert_eq!(carriers(&gone), [""; 0]);
+    // Seen and gone in one moment: it is gone, as far as anybody knows.
+    let other = process(9, "9:42", true);
+    assert_eq!(carriers(&[process(1, "7:42", true), process(1, "7:42", false), other]), ["9:42"]);
+    // Whoever is heard of first.
+    let (one, other) = (process(1, "7:42", true), process(2, "8:42", true));
+    assert_eq!(told(&[one.clone(), other.clone()]), told(&[other, one]));
+}
+
+#[test]
+fn a_source_is_trusted_by_how_it_hears() {
+    let sure = |source| {
+        let monitor = told(&[at(1_000, source, "llm_started")]);
+        resolve(Timestamp(1_001), &monitor).confidence
+    };
+    let trusted = [
+        (Source::Registry, 0.9),
+        (Source::Hook, 0.9),
+        (Source::Transcript, 0.7),
+        (Source::Otel, 0.6),
+        (Source::Fallback, 0.3),
+    ];
+    for (source, expected) in trusted {
+        assert!((sure(source) - expected).abs() < f32::EPSILON, "{source:?}");
+    }
+}
+
+#[test]
+fn silence_is_nobodys_word() {
+    let monitor = told(&[at(1_000, Source::Hook, "llm_started")]);
+    let state = resolve(Timestamp(1_000 + 60 * 60 * 1_000), &monitor);
+    assert_eq!((state.state, state.source), (SubState::UNKNOWN, Source::Fallback));
+}
+
+#[test]
+fn of_too_many_tools_the_end_that_is_longest_past_is_forgotten() {
+    let mut monitor = told(&[event("turn_started", Timestamp(1))]);
+    // Their names fall while their times rise.
+    let calls: Vec<CallId> = (0..=TOOL_SPANS_MAX)
+        .map(|nth| CallId::from(format!("c{:04}", 9_999 - nth).as_str()))
+        .collect();
+    for (at, call) in (10..).zip(&calls) {
+        let (call, ok) = (call.clone(), true);
+        let fact = Fact::ToolCompleted { call, ok };
+        monitor.apply(&AgentEvent::main(Timestamp(at), Source::Hook, fact));
+    }
+    let kept: Vec<bool> = calls.iter().map(|call| monitor.main_agent().tool_ended(call)).collect();
+    assert!(!kept[0] && kept[1..].iter().all(|kept| *kept));
+}
+
+#[test]
+fn of_a_place_only_what_is_new_is_told() {
+    let place = |cwd: &str, branch: Option<&str>| Place {
+        cwd: Some(cwd.into()),
+        branch: branch.map(Into::into),
+        ..Place::default()
+    };
+    let mut known = Place::default();
+    assert_eq!(known.learn(Place::default()), None);
+    assert_eq!(known.learn(place("/w", None)), Some(place("/w", None)));
+    assert_eq!(known.learn(place("/w", None)), None);
+    let branch = Place { branch: Some("main".into()), ..Place::default() };
+    assert_eq!(known.learn(place("/w", Some("main"))), Some(branch));
+    assert_eq!(known.learn(place("/v", None)), Some(place("/v", None)));
+    assert_eq!(known, place("/v", Some("main")));
 }
 
 #[test]
