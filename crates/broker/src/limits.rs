@@ -217,7 +217,10 @@ pub const RECONNECT_MAX: Duration = Duration::from_secs(30);
 pub const CONNECTION_STEADY: Duration = Duration::from_secs(10);
 
 /// Between two looks for the socket of Codex's daemon while there is none, or none that answers.
-/// One `stat` each, and the kernel's table of sockets while a daemon has no client.
+/// The kernel tells of a new one; this is for a folder that cannot be watched.
+pub const SOCKET_MISSED_EVERY: Duration = Duration::from_secs(30);
+
+/// Between two looks at the kernel's table of sockets while Codex's daemon has no client yet.
 pub const SOCKET_LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Silence after which Codex's daemon is asked whether it still lives. It says nothing by itself
@@ -251,7 +254,9 @@ pub const SERVER_SESSIONS_MAX: usize = 128;
 /// How deep a session's parents are asked for.
 pub const SERVER_PARENTS_MAX: usize = 8;
 
-/// Between two looks at the list of processes. It is read only if a process was started since.
+/// Least time between two looks at the list of processes. It is looked at while new ones may
+/// become servers, and when a client wrote into its folder; it is read only if a process was
+/// started since.
 pub const PROCESS_SCAN_EVERY: Duration = Duration::from_secs(2);
 
 /// Between two looks at every process, whether known or not: one may have become another program,

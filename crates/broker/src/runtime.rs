@@ -29,15 +29,17 @@ use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 use crate::Error;
 use crate::broker::{Broker, Input};
-use crate::hook_intake::{Admission, Frame, KnownIds, Spool, SpoolWatch};
+use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
 use crate::sources::codex_daemon::CodexDaemon;
+use crate::sources::doorbell::Doorbell;
 use crate::sources::files::{Files, News};
 use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
 use crate::sources::places::{PlaceKind, places};
 use crate::sources::processes::Process;
+use crate::sources::watch::{Root, Tells};
 
 /// Where to look and where to remember.
 #[derive(Debug, Clone)]
@@ -72,7 +74,8 @@ pub struct Runtime {
     /// Processes that have a registry file: it tells of their end. Until all is read.
     registered: BTreeSet<u32>,
     spool: Spool,
-    spool_watch: SpoolWatch,
+    /// Rings when a forwarder that found us too slow has left its frame.
+    spool_bell: Doorbell,
     /// There may be something in the spool. It is older than what comes over the socket now, so
     /// it is taken first.
     spool_due: bool,
@@ -97,7 +100,7 @@ impl Runtime {
             .map_err(Error::Journal)?;
         report(&opened);
         let spool = Spool::open(&settings.spool())?;
-        let spool_watch = SpoolWatch::start(&settings.spool())?;
+        let spool_bell = Doorbell::at("qd-spool", vec![frames_in(settings.spool())])?;
         let places = places(&settings.home, &settings.environment);
         let (broker, known) = restore(&journal)?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
@@ -106,7 +109,7 @@ impl Runtime {
         let socket = socket.map(|place| place.path.clone()).unwrap_or_default();
         let codex_daemon = CodexDaemon::start(socket, now)?;
         let opencode_servers =
-            OpencodeServers::start(&settings.opencode_servers, &settings.home, now)?;
+            OpencodeServers::start(&settings.opencode_servers, &settings.home, &places, now)?;
         let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
         let handle = Handle::new(order);
@@ -119,7 +122,7 @@ impl Runtime {
             opencode_servers,
             registered: BTreeSet::new(),
             spool,
-            spool_watch,
+            spool_bell,
             spool_due: true,
             spool_overlaps: false,
             known,
@@ -146,7 +149,7 @@ impl Runtime {
                 biased;
                 () = stopped(&mut self.stop) => break,
                 settled = self.writing.settled() => self.settle(settled)?,
-                () = self.spool_watch.changed(), if room => self.spool_due = true,
+                () = self.spool_bell.rung(), if room => self.spool_due = true,
                 () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
                     self.drain_spool();
                 }
@@ -510,6 +513,15 @@ fn restore(journal: &Journal) -> Result<(Broker, KnownIds), Error> {
         broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
     }
     Ok((broker, KnownIds::restored(ids)))
+}
+
+fn frames_in(spool: PathBuf) -> Root {
+    Root {
+        path: spool,
+        enters: |_| false,
+        tells: Tells::Changes,
+        wants: |file| file.extension().is_some_and(|ending| ending == "frame"),
+    }
 }
 
 fn report(opened: &Opened) {

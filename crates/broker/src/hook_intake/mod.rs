@@ -25,14 +25,12 @@ mod known_ids;
 mod parser;
 mod socket;
 mod spool;
-mod spool_watch;
 
 pub use frame::{Agent, Cut, Frame, FrameId, Mode};
 pub use known_ids::{Admission, KnownIds};
 pub use parser::FrameParser;
 pub use socket::bind;
 pub use spool::{Batch, Losses, SetAside, Spool};
-pub use spool_watch::SpoolWatch;
 
 /// The frame is safe: the forwarder forgets it.
 pub const ACK: u8 = b'+';

@@ -30,12 +30,14 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use self::company::Company;
 use self::inquiry::Inquiry;
+use super::doorbell::Doorbell;
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
+use super::watch::{Root, Tells};
 use crate::Error;
 use crate::limits::{
     DAEMON_ALONE_WAIT, DAEMON_GREETING_WAIT, DAEMON_PING_EVERY, SERVER_MESSAGE_BYTES_MAX,
-    SERVER_REPLY_WAIT, SOCKET_LOOK_EVERY,
+    SERVER_REPLY_WAIT, SOCKET_LOOK_EVERY, SOCKET_MISSED_EVERY,
 };
 
 /// The source. Dropping it ends its connection.
@@ -52,8 +54,10 @@ impl CodexDaemon {
         let what = (Harness::Codex, Channel::AppServer);
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
         let processes = Processes::new()?;
+        let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)])?;
         let observer = Observer {
             socket,
+            bell,
             outlet,
             processes,
             asked_at: now(),
@@ -77,6 +81,8 @@ impl CodexDaemon {
 #[derive(Debug)]
 struct Observer {
     socket: PathBuf,
+    /// Rings when another socket stands there.
+    bell: Doorbell,
     outlet: Outlet,
     processes: Processes,
     /// The socket of a daemon that knows us.
@@ -100,7 +106,7 @@ impl Observer {
         loop {
             let found = identity(&self.socket);
             let not_before = match (found, failed) {
-                (None, _) => Some(Instant::now() + SOCKET_LOOK_EVERY),
+                (None, _) => Some(Instant::now() + SOCKET_MISSED_EVERY),
                 (Some(found), Some((failed, until))) if found == failed => Some(until),
                 (Some(_), _) => {
                     backoff = Backoff::default();
@@ -109,7 +115,7 @@ impl Observer {
             };
             let wait = not_before.map(|until| until.saturating_duration_since(Instant::now()));
             if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
-                self.pause(wait.min(SOCKET_LOOK_EVERY)).await?;
+                self.pause(wait.min(SOCKET_MISSED_EVERY)).await?;
                 continue;
             }
             let Some(found) = found else { continue };
@@ -150,13 +156,14 @@ impl Observer {
         }
     }
 
-    /// Waits, and tells of a daemon that ends meanwhile.
+    /// Waits, but not while there is another socket; tells of a daemon that ends meanwhile.
     async fn pause(&mut self, wait: Duration) -> Result<(), Unheard> {
         let over = sleep(wait);
         tokio::pin!(over);
         loop {
             tokio::select! {
                 () = &mut over => return Ok(()),
+                () = self.bell.rung() => return Ok(()),
                 Some(ended) = self.processes.next_end() => self.ended(ended).await?,
             }
         }
@@ -310,6 +317,16 @@ fn trouble(error: tungstenite::Error) -> Trouble {
 /// How the system spells that nobody is there any more.
 const CLOSED: [io::ErrorKind; 3] =
     [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::UnexpectedEof];
+
+/// The folder that a socket stands in.
+fn root(socket: &Path) -> Root {
+    Root {
+        path: socket.parent().unwrap_or(socket).to_owned(),
+        enters: |_| false,
+        wants: |file| file.extension().is_some_and(|ending| ending == "sock"),
+        tells: Tells::Changes,
+    }
+}
 
 /// `None` where there is no socket.
 fn identity(path: &Path) -> Option<Identity> {

@@ -6,6 +6,7 @@
 
 pub mod codex_daemon;
 mod codex_locks;
+pub mod doorbell;
 pub mod files;
 mod gemini_chats;
 pub mod holders;

@@ -23,17 +23,21 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use self::address::Address;
 use self::discovery::{Discovery, Found};
 use self::event_stream::EventStream;
 use self::http::Events;
+use super::doorbell::Doorbell;
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
+use super::places::{Place, PlaceKind};
 use super::processes::{Process, Processes};
+use super::watch::{Root, Tells};
 use crate::Error;
 use crate::limits::{
-    HISTORY_AGE_MS, PROCESS_SCAN_EVERY, SERVER_DIRECTORIES_MAX, SERVER_REPLY_WAIT, SERVERS_MAX,
+    HISTORY_AGE_MS, PROCESS_RESCAN_EVERY, PROCESS_SCAN_EVERY, SERVER_DIRECTORIES_MAX,
+    SERVER_REPLY_WAIT, SERVERS_MAX,
 };
 
 /// The source. Dropping it ends its connections.
@@ -44,9 +48,19 @@ pub struct OpencodeServers {
 
 impl OpencodeServers {
     /// Connects to these, `http://[user:password@]host:port`, and to what is found on this
-    /// machine and was started with this home. A URL of another kind is an error. Must be called in a Tokio runtime.
-    pub fn start(urls: &[String], home: &Path, now: fn() -> Timestamp) -> Result<Self, Error> {
-        Self::begin(urls, Some(Discovery::new(home)), now)
+    /// machine and was started with this home; `places` say where a new one leaves its traces. A
+    /// URL of another kind is an error. Must be called in a Tokio runtime.
+    pub fn start(
+        urls: &[String],
+        home: &Path,
+        places: &[Place],
+        now: fn() -> Timestamp,
+    ) -> Result<Self, Error> {
+        let traces = places
+            .iter()
+            .filter(|place| (place.harness, place.kind) == (Harness::Opencode, PlaceKind::Data));
+        let bell = Doorbell::at("qd-opencode", traces.map(root).collect())?;
+        Self::begin(urls, Some((Discovery::new(home), bell)), now)
     }
 
     /// Connects to these and looks for no others.
@@ -56,7 +70,7 @@ impl OpencodeServers {
 
     fn begin(
         urls: &[String],
-        discovery: Option<Discovery>,
+        discovery: Option<(Discovery, Doorbell)>,
         now: fn() -> Timestamp,
     ) -> Result<Self, Error> {
         let mut named = Vec::new();
@@ -114,29 +128,18 @@ impl Roster {
     async fn run(
         mut self,
         named: Vec<Address>,
-        mut discovery: Option<Discovery>,
+        discovery: Option<(Discovery, Doorbell)>,
     ) -> Result<Infallible, Unheard> {
         for address in named {
             self.connect(address, None).await?;
         }
-        let mut due = interval(PROCESS_SCAN_EVERY);
-        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Looking may hang in a sick process's memory; nothing else hangs with it.
-        let mut looking: Option<JoinHandle<(Discovery, Vec<Found>)>> = None;
+        let (tell, mut found) = mpsc::channel(1);
+        if let Some((discovery, bell)) = discovery {
+            tokio::spawn(look_on(discovery, bell, tell));
+        }
         loop {
             tokio::select! {
-                _ = due.tick(), if discovery.is_some() => {
-                    looking = discovery.take().map(|mut discovery| {
-                        spawn_blocking(move || {
-                            let found = discovery.look();
-                            (discovery, found)
-                        })
-                    });
-                }
-                Ok((looked, found)) = async { looking.as_mut().expect("guarded").await },
-                    if looking.is_some() =>
-                {
-                    (looking, discovery) = (None, Some(looked));
+                Some(found) = found.recv() => {
                     for Found { process, address } in found {
                         self.connect(address, Some(process)).await?;
                     }
@@ -206,6 +209,46 @@ impl Roster {
             Ok(()) => Ok(()),
             Err(_) => Err(Unheard),
         }
+    }
+}
+
+/// Looks for servers while new processes may become some, and when one has left its traces. Ends
+/// when nobody wants to know.
+async fn look_on(mut discovery: Discovery, bell: Doorbell, tell: mpsc::Sender<Vec<Found>>) {
+    loop {
+        // Looking may hang in a sick process's memory; nothing else hangs with it.
+        let looked = spawn_blocking(move || {
+            let found = discovery.look();
+            (discovery, found)
+        });
+        let Ok((looked, found)) = looked.await else { return };
+        discovery = looked;
+        if tell.send(found).await.is_err() {
+            return;
+        }
+        let rest = async {
+            sleep(PROCESS_SCAN_EVERY).await;
+            if !discovery.has_young() {
+                // Whoever wrote there may be one that we have looked at too early.
+                if timeout(PROCESS_RESCAN_EVERY, bell.rung()).await.is_ok() {
+                    discovery.look_at_all();
+                }
+            }
+        };
+        tokio::select! {
+            () = rest => {}
+            () = tell.closed() => return,
+        }
+    }
+}
+
+/// A server writes its log before it listens.
+fn root(place: &Place) -> Root {
+    Root {
+        path: place.path.clone(),
+        enters: |folder| folder == Path::new("log"),
+        wants: |_| true,
+        tells: Tells::Changes,
     }
 }
 

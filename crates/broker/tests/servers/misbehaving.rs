@@ -310,6 +310,9 @@ async fn a_server_that_hangs_is_left() {
 #[tokio::test]
 async fn an_address_that_is_none_is_refused() {
     for url in ["https://127.0.0.1:4096", "127.0.0.1:4096", ""] {
-        assert!(OpencodeServers::start(&[url.to_owned()], Path::new("/"), now).is_err(), "{url}");
+        assert!(
+            OpencodeServers::start(&[url.to_owned()], Path::new("/"), &[], now).is_err(),
+            "{url}"
+        );
     }
 }

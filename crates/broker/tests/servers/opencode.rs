@@ -1,7 +1,10 @@
 //! OpenCode and Kilo, served, and as a terminal with a port.
 
+use std::collections::BTreeMap;
+
 use qd_broker::sources::live::{NoticeKind, SourceNews, Trouble};
 use qd_broker::sources::opencode_servers::OpencodeServers;
+use qd_broker::sources::places::places;
 use qd_harness::{Channel, Direction};
 use qd_testbed::{Client, Home, Model, Reply, Result, Script, Service};
 use serde_json::{Value, json};
@@ -19,7 +22,12 @@ fn observed(urls: &[String]) -> Board {
 }
 
 fn discovered(home: &Home) -> Board {
-    Board::of(Source::Opencode(OpencodeServers::start(&[], &home.path(), now).unwrap()))
+    Board::of(Source::Opencode(found_in(home)))
+}
+
+fn found_in(home: &Home) -> OpencodeServers {
+    let places = places(&home.path(), &BTreeMap::new());
+    OpencodeServers::start(&[], &home.path(), &places, now).unwrap()
 }
 
 fn prompt(server: &Service, text: &str) -> Result<String> {
@@ -175,7 +183,7 @@ async fn the_password_is_learnt_from_the_process_and_never_told() -> Result<()> 
     let server = client.variable("OPENCODE_SERVER_PASSWORD", "open-sesame").service()?;
     let mut without = observed(&[server.url()]);
     without.until_notice(&NoticeKind::Failed(Trouble::Locked)).await;
-    let mut source = OpencodeServers::start(&[], &home.path(), now).unwrap();
+    let mut source = found_in(&home);
     let url = server.url();
     let attached = async {
         loop {

@@ -79,8 +79,7 @@ impl Discovery {
     pub fn look(&mut self) -> Vec<Found> {
         let last_pid = self.newest_pid();
         let rescan = self.rescanned_at.is_none_or(|at| at.elapsed() >= PROCESS_RESCAN_EVERY);
-        let young = self.looks.values().any(|left| *left > 0);
-        if !rescan && !young && last_pid.is_some() && last_pid == self.last_pid {
+        if !rescan && !self.has_young() && last_pid.is_some() && last_pid == self.last_pid {
             return Vec::new();
         }
         if rescan {
@@ -97,6 +96,16 @@ impl Discovery {
             self.looks.insert(pid, left.saturating_sub(1));
         }
         found
+    }
+
+    /// The next look is at every process.
+    pub fn look_at_all(&mut self) {
+        self.rescanned_at = None;
+    }
+
+    /// Whether a process that is new may yet become a server.
+    pub fn has_young(&self) -> bool {
+        self.looks.values().any(|left| *left > 0)
     }
 
     /// The last field of `loadavg`: it changes whenever a process or thread is made.
