@@ -133,7 +133,8 @@ mod tests {
             source: Source::Hook,
             rule: "rule".into(),
             context: None,
-            since: Timestamp(since),
+            // As large as times are.
+            since: Timestamp(1_800_000_000_000 + since),
             evidence: Vec::new(),
         }
     }
