@@ -183,7 +183,7 @@ impl Painter {
         let ago = |at: Timestamp| format!("{} ago", age(self.now.ms_since(at)));
         let mut tell = |name: &str, value: String, since: Option<Timestamp>| {
             if !value.is_empty() {
-                let line = fitted(&format!("    {name:<11} {value}"), self.columns);
+                let line = fitted(&format!("    {name:<10} {value}"), self.columns);
                 body.push(Entry { line: Line::styled(line, self.faint()), since, selected: false });
             }
         };
@@ -196,7 +196,7 @@ impl Painter {
         tell("mode", known(&row.mode), None);
         tell("model", known(&row.usage.model), None);
         tell("transcript", known(&row.transcript), None);
-        tell("forked from", known(&row.forked_from), None);
+        tell("fork of", known(&row.forked_from), None);
         for evidence in &state.evidence {
             let source = serde_json::to_value(evidence.source).unwrap_or_default();
             let source = source.as_str().unwrap_or_default();
