@@ -10,7 +10,7 @@ use qd_session::moment::Timestamp;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// Much longer than anything here takes; only a failing test waits for it.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

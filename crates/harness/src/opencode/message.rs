@@ -23,7 +23,9 @@ impl Handler {
             return;
         }
         let over = info.time.as_ref().is_some_and(|time| time.completed.is_some());
-        if session.answer.as_deref() != Some(message) && !over && info.error.is_none() {
+        // Ids grow with time: late news of an older answer begins nothing.
+        let newer = session.answer.as_deref().is_none_or(|answer| answer < message);
+        if newer && !over && info.error.is_none() {
             session.answer = Some(message.to_owned());
             told.push(id, session.go_on());
         }

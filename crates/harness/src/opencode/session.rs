@@ -106,7 +106,8 @@ impl Session {
         if self.turned_down || self.aborted {
             return Fact::Interrupted;
         }
-        let said = self.text.as_ref().filter(|(message, _)| *message == self.answer);
+        // The last answer may be known by its text only.
+        let said = self.text.as_ref().filter(|(message, _)| *message >= self.answer);
         Fact::TurnCompleted {
             last_message: said.map(|(_, text)| text.as_str().into()),
             background: None,

@@ -194,6 +194,19 @@ fn a_question_whose_event_was_lost_is_known_by_its_tool() {
 }
 
 #[test]
+fn late_news_of_an_older_answer_change_nothing() {
+    let older = ANSWER.replace("msg_2", "msg_1b");
+    check(&WORKING, &[SAID, &older, IDLE], "task_complete");
+    check(&WORKING, &[SAID, IDLE, "+1000", &older], "task_complete");
+    // Nobody told that it began, only what it says.
+    let newer = SAID.replace("msg_2", "msg_3");
+    check(&WORKING, &[&newer, IDLE], "task_complete");
+    // One that says nothing is no delivery.
+    let silent = ANSWER.replace("msg_2", "msg_3");
+    check(&WORKING, &[SAID, &silent, IDLE], "idle");
+}
+
+#[test]
 fn pending_lists_rebuild_what_a_restart_has_lost() {
     let permissions = r#"> {"method":"GET","path":"/permission","body":null}"#;
     let one = r#"{"status":200,"body":[{"id":"per_1","sessionID":"ses_1","permission":"bash","patterns":["touch a"],"metadata":{},"always":[]}]}"#;
