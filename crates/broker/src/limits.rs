@@ -244,6 +244,10 @@ pub const SERVERS_MAX: usize = 64;
 /// Silence after which an event stream is dead: the servers send a heartbeat every ten seconds.
 pub const EVENT_SILENCE_MAX: Duration = Duration::from_secs(45);
 
+/// How long after a connect a server of OpenCode is asked once more what is open. It greets before
+/// it has subscribed us to its own events; on a loaded machine a second's events were lost so.
+pub const SERVER_ASK_AGAIN: Duration = Duration::from_secs(3);
+
 /// Directories of one server that are asked for what is open in them, newest first. Each takes
 /// three requests after a connect.
 pub const SERVER_DIRECTORIES_MAX: usize = 32;

@@ -36,8 +36,8 @@ use super::processes::{Process, Processes};
 use super::watch::{Root, Tells};
 use crate::Error;
 use crate::limits::{
-    HISTORY_AGE_MS, PROCESS_RESCAN_EVERY, PROCESS_SCAN_EVERY, SERVER_DIRECTORIES_MAX,
-    SERVER_REPLY_WAIT, SERVERS_MAX,
+    HISTORY_AGE_MS, PROCESS_RESCAN_EVERY, PROCESS_SCAN_EVERY, SERVER_ASK_AGAIN,
+    SERVER_DIRECTORIES_MAX, SERVER_REPLY_WAIT, SERVERS_MAX,
 };
 
 /// The source. Dropping it ends its connections.
@@ -301,16 +301,33 @@ impl Listener {
         let greeting = greeting(&mut events, &mut stream);
         let greeting =
             timeout(SERVER_REPLY_WAIT, greeting).await.unwrap_or(Err(Trouble::Silent))?;
-        let open =
-            snapshot::snapshot(&self.address, &self.outlet, self.since, &self.directories).await?;
-        self.outlet.tell(open).await?;
+        self.ask().await?;
         *attached = Some(Instant::now());
         self.outlet.notice(NoticeKind::Attached).await?;
         self.hear(greeting).await?;
+        // A busy server greets before it has begun to tell: what it did in between is asked for.
+        let ask_again = sleep(SERVER_ASK_AGAIN);
+        tokio::pin!(ask_again);
+        let mut asked_again = false;
         loop {
-            let heard = stream.take(&events.next().await?)?;
-            self.hear(heard).await?;
+            tokio::select! {
+                told = events.next() => {
+                    let heard = stream.take(&told?)?;
+                    self.hear(heard).await?;
+                }
+                () = &mut ask_again, if !asked_again => {
+                    asked_again = true;
+                    self.ask().await?;
+                }
+            }
         }
+    }
+
+    /// What is open there.
+    async fn ask(&self) -> Result<(), End> {
+        let open =
+            snapshot::snapshot(&self.address, &self.outlet, self.since, &self.directories).await?;
+        Ok(self.outlet.tell(open).await?)
     }
 
     async fn hear(&mut self, events: Vec<Vec<u8>>) -> Result<(), Unheard> {
