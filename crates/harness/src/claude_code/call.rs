@@ -139,9 +139,16 @@ impl Calls {
         self.list.iter().rev().find(|call| call.settled_at.is_none() && call.started_at <= by)
     }
 
-    /// A turn of that agent began or ended: what was open is not any more.
+    /// A turn of that agent ended: what was open is not any more.
     pub fn close_all(&mut self, now: Timestamp, agent: &AgentId) {
-        for call in self.list.iter_mut().filter(|call| call.agent == *agent && !call.ended) {
+        self.close_until(now, agent, Timestamp(u64::MAX));
+    }
+
+    /// A turn of that agent began at `at`. Its first call may be known already: news overtake
+    /// each other on a busy machine.
+    pub fn close_until(&mut self, now: Timestamp, agent: &AgentId, at: Timestamp) {
+        let open = |call: &&mut Call| call.agent == *agent && !call.ended && call.started_at <= at;
+        for call in self.list.iter_mut().filter(open) {
             call.settled_at = Some(now);
             call.ended = true;
         }
@@ -237,6 +244,17 @@ mod tests {
         calls.end(NOW, &AgentId::MAIN, "one");
         assert!(!calls.start(NOW, &AgentId::MAIN, "one", "Bash", None));
         assert!(!calls.any_open(&AgentId::MAIN));
+    }
+
+    #[test]
+    fn a_late_prompt_closes_the_calls_before_it_and_leaves_its_own() {
+        let mut calls = Calls::default();
+        let main = AgentId::MAIN;
+        calls.start(Timestamp(1_000), &main, "before", "Bash", None);
+        calls.start(Timestamp(3_000), &main, "its own", "Bash", None);
+        calls.close_until(NOW, &main, Timestamp(2_000));
+        assert!(!calls.awaits("before"));
+        assert!(calls.awaits("its own"));
     }
 
     #[test]

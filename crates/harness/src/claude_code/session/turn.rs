@@ -58,8 +58,8 @@ impl Session {
         self.turn = prompt.id.map(|id| head(id, 128).into());
         self.turn_at = notes.at;
         self.said = None;
-        self.calls.close_all(notes.now, &AgentId::MAIN);
-        // The prompt's line may come after the registry told of what the turn asks already.
+        // The prompt's line may come after what the turn runs and asks already.
+        self.calls.close_until(notes.now, &AgentId::MAIN, notes.at);
         self.requests.forget_until(&AgentId::MAIN, notes.at);
         self.moved_at = self.moved_at.max(notes.at);
         self.idle = false;
