@@ -23,6 +23,7 @@ pub enum Block {
     Thinking(String),
     Text(String),
     /// A string as input is a free-form call where the wire has one (Codex's `apply_patch`).
+    /// A name may have a namespace before it where the wire has one (`collaboration/spawn_agent`).
     Call {
         name: String,
         input: Value,

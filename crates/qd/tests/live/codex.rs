@@ -7,7 +7,7 @@
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
 
-use crate::world::{World, group_and_state};
+use crate::world::{World, eventually, group_and_state};
 
 const DIALOG: &str = "Would you like to run the following command?";
 
@@ -197,6 +197,119 @@ fn a_failed_service_needs_you_alone() {
 #[test]
 fn a_failed_service_needs_you_on_the_daemon() {
     a_failed_service_needs_you(Attached);
+}
+
+/// `/new` lets go of the thread, and the process goes on with another.
+fn a_new_thread_is_another_session(way: Way) {
+    let world = World::served(Script::new().then_always(Reply::says("Good evening.")));
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("say good evening").unwrap();
+    terminal.wait_for_text("Good evening.").unwrap();
+    let first = wait(&world, "task-complete")["vendorId"].as_str().expect("an id").to_owned();
+    terminal.submit("/new").unwrap();
+    terminal.wait_for_no_text("Good evening.").unwrap();
+    terminal.submit("say it again").unwrap();
+    terminal.wait_for_text("Good evening.").unwrap();
+    let second = eventually("another session", || {
+        let cards = world.status();
+        let other = cards.into_iter().find(|card| card["vendorId"] != *first)?;
+        other["vendorId"].as_str().map(str::to_owned)
+    });
+    world.wait(&second, "task-complete");
+    world.wait(&first, "task-complete,session-ended");
+}
+
+#[test]
+fn a_new_thread_is_another_session_with_hooks() {
+    a_new_thread_is_another_session(Hooked);
+}
+
+#[test]
+fn a_new_thread_is_another_session_alone() {
+    a_new_thread_is_another_session(Alone);
+}
+
+/// Codex asks questions only in its plan mode.
+fn a_question_waits_and_is_answered(way: Way) {
+    let question = json!({"questions": [{
+        "id": "db",
+        "header": "Storage",
+        "question": "Which database?",
+        "options": [
+            {"label": "SQLite (Recommended)", "description": "A local file"},
+            {"label": "Postgres", "description": "A server"},
+        ],
+    }]});
+    let script = Script::new().calls("request_user_input", question).says("SQLite it is.");
+    let world = World::served(script);
+    let terminal = codex(&world, way, &[]);
+    terminal.submit("/plan").unwrap();
+    terminal.wait_for_text("Plan mode (shift").unwrap();
+    terminal.submit("choose a database").unwrap();
+    terminal.wait_for_text("Which database?").unwrap();
+    let card = wait(&world, "awaiting-input");
+    assert_eq!(card["requests"].as_array().map(Vec::len), Some(1), "{card:#}");
+    terminal.press_until_gone(Key::Enter, "A local file").unwrap();
+    terminal.wait_for_text("SQLite it is.").unwrap();
+    let card = wait(&world, "task-complete,awaiting-input,awaiting-approval");
+    assert_eq!(card["requests"], json!([]));
+}
+
+#[test]
+fn a_question_waits_and_is_answered_with_hooks() {
+    a_question_waits_and_is_answered(Hooked);
+}
+
+#[test]
+fn a_question_waits_and_is_answered_alone() {
+    a_question_waits_and_is_answered(Alone);
+}
+
+#[test]
+fn a_question_waits_and_is_answered_on_the_daemon() {
+    a_question_waits_and_is_answered(Attached);
+}
+
+/// A subagent asks while its parent's turn is over. The models that have subagents run tools by
+/// JavaScript.
+fn a_subagent_asks_for_permission(way: Way) {
+    let world = World::served(Script::new());
+    let made = world.home.path().join("made");
+    let call = json!({
+        "cmd": format!("touch {}", made.display()),
+        "sandbox_permissions": "require_escalated",
+        "justification": "Need to write outside the workspace",
+    });
+    let javascript = format!("text(await tools.exec_command({call}));");
+    let task = json!({"task_name": "make_it", "message": "subagent-task", "fork_turns": "none"});
+    let script = Script::new()
+        .when_user_says("NEW_TASK", Reply::calls("exec", Value::from(javascript)))
+        .when_user_says("send somebody", Reply::calls("collaboration/spawn_agent", task))
+        .then_always(Reply::says("Somebody is on it."));
+    world.model.then(script);
+    let terminal = codex(&world, way, &["--model", "gpt-6.1-sol"]);
+    terminal.submit("send somebody").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    let card = wait(&world, "needs-permission");
+    assert_eq!(card["requests"].as_array().map(Vec::len), Some(1), "{card:#}");
+    terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
+    let card = wait(&world, "task-complete");
+    assert_eq!(card["requests"], json!([]));
+}
+
+#[test]
+fn a_subagent_asks_for_permission_with_hooks() {
+    a_subagent_asks_for_permission(Hooked);
+}
+
+#[test]
+fn a_subagent_asks_for_permission_alone() {
+    a_subagent_asks_for_permission(Alone);
+}
+
+#[test]
+fn a_subagent_asks_for_permission_on_the_daemon() {
+    a_subagent_asks_for_permission(Attached);
 }
 
 /// `codex exec` asks nobody.

@@ -4,7 +4,7 @@
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, eventually};
 
 const DIALOG: &str = "Allow execution";
 
@@ -89,4 +89,65 @@ fn esc_is_seen_with_hooks() {
     terminal.press(Key::Escape).unwrap();
     terminal.wait_for_text("cancelled").unwrap();
     wait(&world, "interrupted,idle");
+}
+
+/// A request that the service refuses for good.
+#[test]
+fn a_failed_service_needs_you_with_hooks() {
+    let world = World::served(Script::new().then_always(Reply::fails(400)));
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("hello").unwrap();
+    terminal.wait_for_text("API Error").unwrap();
+    let card = wait(&world, "error,server-error");
+    assert_eq!(card["agentState"]["group"], "needs_you");
+    world.model.then(Script::new().then_always(Reply::says("Well again.")));
+    terminal.submit("and now").unwrap();
+    terminal.wait_for_text("Well again.").unwrap();
+    wait(&world, "task-complete");
+}
+
+#[test]
+fn a_question_waits_and_is_answered_with_hooks() {
+    let question = json!({"questions": [{
+        "header": "Storage",
+        "question": "Which database?",
+        "type": "choice",
+        "options": [
+            {"label": "SQLite", "description": "A local file"},
+            {"label": "Postgres", "description": "A server"},
+        ],
+    }]});
+    let script = Script::new().calls("ask_user", question).says("SQLite it is.");
+    let world = World::served(script);
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("choose a database").unwrap();
+    terminal.wait_for_text("Which database?").unwrap();
+    let card = wait(&world, "awaiting-input");
+    assert_eq!(card["requests"].as_array().map(Vec::len), Some(1), "{card:#}");
+    terminal.press_until_gone(Key::Enter, "A local file").unwrap();
+    terminal.wait_for_text("SQLite it is.").unwrap();
+    let card = wait(&world, "task-complete");
+    assert_eq!(card["requests"], json!([]));
+}
+
+/// `/clear` begins another session in the same process.
+#[test]
+fn clear_begins_another_session_with_hooks() {
+    let world = World::served(Script::new().then_always(Reply::says("Good evening.")));
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("say good evening").unwrap();
+    terminal.wait_for_text("Good evening.").unwrap();
+    let first = wait(&world, "task-complete")["vendorId"].as_str().expect("an id").to_owned();
+    terminal.submit("/clear").unwrap();
+    world.wait(&first, "session-ended");
+    terminal.wait_for_no_text("Good evening.").unwrap();
+    terminal.wait_for_text("Type your message").unwrap();
+    terminal.submit("say it again").unwrap();
+    terminal.wait_for_text("Good evening.").unwrap();
+    let second = eventually("another session", || {
+        let cards = world.status();
+        let other = cards.into_iter().find(|card| card["vendorId"] != *first)?;
+        other["vendorId"].as_str().map(str::to_owned)
+    });
+    world.wait(&second, "task-complete");
 }

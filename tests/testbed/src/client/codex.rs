@@ -63,8 +63,8 @@ metrics_exporter = "none"
 }
 
 const PROGRAM: &str = "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
-/// The model in the line below the prompt.
-const READY: &str = "GPT-5.5 ";
+/// The last line, whatever the model.
+const READY: &str = "? for shortcuts";
 
 /// The one model of its catalogue that calls tools directly; the others write JavaScript that
 /// calls them.

@@ -36,6 +36,8 @@ fn turn(item: &Value) -> Option<Turn> {
             "assistant" => Some(Turn::Assistant(plain(&item["content"]))),
             _ => None,
         },
+        // What one agent tells another; to the one who hears it, it is a prompt.
+        "agent_message" => Some(Turn::User(plain(&item["content"]))),
         "function_call" | "custom_tool_call" => Some(call()),
         "function_call_output" | "custom_tool_call_output" => Some(result()),
         _ => None,
@@ -162,10 +164,17 @@ fn item(number: usize, index: usize, block: &Block) -> Value {
             "id": id("ctc"), "type": "custom_tool_call", "status": "completed",
             "name": name, "input": text, "call_id": id("call"),
         }),
-        Block::Call { name, input } => json!({
-            "id": id("fc"), "type": "function_call", "status": "completed",
-            "name": name, "arguments": input.to_string(), "call_id": id("call"),
-        }),
+        Block::Call { name, input } => {
+            let mut call = json!({
+                "id": id("fc"), "type": "function_call", "status": "completed",
+                "name": name, "arguments": input.to_string(), "call_id": id("call"),
+            });
+            if let Some((namespace, name)) = name.split_once('/') {
+                call["namespace"] = json!(namespace);
+                call["name"] = json!(name);
+            }
+            call
+        }
     }
 }
 
