@@ -130,6 +130,10 @@ impl Calls {
         self.list.iter().any(|call| call.id.as_str() == id && call.settled_at.is_none())
     }
 
+    pub fn has_ended(&self, id: &str) -> bool {
+        self.list.iter().any(|call| call.id.as_str() == id && call.ended)
+    }
+
     pub fn any_open(&self, agent: &AgentId) -> bool {
         self.list.iter().any(|call| call.agent == *agent && !call.ended)
     }

@@ -206,11 +206,16 @@ pub fn finished_subagent(session: &mut Session, notes: &mut Notes, result: &Valu
 }
 
 fn batch(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
-    for call in hook.tool_calls.iter().flatten().filter_map(|call| call.tool_use_id.as_deref()) {
+    let ids = || hook.tool_calls.iter().flatten().filter_map(|call| call.tool_use_id.as_deref());
+    // The client does not wait for this hook, so it may come after the end of the turn it was in.
+    let late = session.is_done(agent) && ids().all(|call| session.calls.has_ended(call));
+    for call in ids() {
         session.call_ended(notes, agent, call, true);
     }
     session.requests.resolve_unbound(notes, agent);
-    session.llm_started(notes, agent);
+    if !late {
+        session.llm_started(notes, agent);
+    }
 }
 
 fn stop(session: &mut Session, notes: &mut Notes, hook: &Hook) {
@@ -295,6 +300,20 @@ mod tests {
             .wait_until(5_000)
             .shows("thinking")
             .never_showed("needs_permission");
+    }
+
+    #[test]
+    fn a_batch_told_after_the_turns_end_begins_nothing() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash(700, "PostToolUse", "c1")
+            .hook(900, json!({"hook_event_name": "Stop", "last_assistant_message": "Done."}))
+            .hook(
+                950,
+                json!({"hook_event_name": "PostToolBatch", "tool_calls": [{"tool_use_id": "c1"}]}),
+            )
+            .wait_until(5_000)
+            .shows("task_complete");
     }
 
     #[test]

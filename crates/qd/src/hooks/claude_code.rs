@@ -15,7 +15,7 @@ pub const NAME: &str = "claude-code";
 const EVENTS: [(&str, Delivery); 19] = [
     ("SessionStart", Delivery::Awaited),
     ("SessionEnd", Delivery::Awaited),
-    ("UserPromptSubmit", Delivery::Background),
+    ("UserPromptSubmit", Delivery::Awaited),
     ("PreToolUse", Delivery::Background),
     ("PermissionRequest", Delivery::Awaited),
     ("PermissionDenied", Delivery::Background),
@@ -35,7 +35,8 @@ const EVENTS: [(&str, Delivery); 19] = [
 ];
 
 /// `Awaited` where the client may be gone before a background process has run (its start, its
-/// ends), and where the answer will matter.
+/// ends), where the answer will matter, and where a turn begins: a background process is stamped
+/// when it runs, and on a busy machine the turn may be over by then.
 #[derive(Clone, Copy, PartialEq)]
 enum Delivery {
     Awaited,

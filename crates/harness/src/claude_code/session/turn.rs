@@ -141,6 +141,14 @@ impl Session {
         self.idle
     }
 
+    /// The agent has ended its turn, or itself.
+    pub fn is_done(&self, agent: &AgentId) -> bool {
+        match agent.is_main() {
+            true => self.idle,
+            false => !self.subagents.iter().any(|known| **known == *agent.as_str()),
+        }
+    }
+
     /// The turn is over and background work goes on.
     pub fn is_delegating(&self) -> bool {
         self.idle && self.background.count() > 0
