@@ -130,6 +130,17 @@ impl Calls {
         self.list.iter().any(|call| call.id.as_str() == id && call.settled_at.is_none())
     }
 
+    /// The time of an agent's end that is told for `at`: after the ends of calls which that one
+    /// overtook, being told by a hook that the client waits for, or by a quicker process.
+    pub fn after_ends(&self, agent: &AgentId, at: Timestamp) -> Timestamp {
+        let ends = self.list.iter().filter(|call| call.agent == *agent && call.ended);
+        let overtaken = ends
+            .filter(|call| call.started_at <= at)
+            .filter_map(|call| call.settled_at)
+            .filter(|end| *end >= at && end.ms_since(at) <= LATE_NEWS_MS);
+        overtaken.map(|end| end.plus_ms(1)).max().unwrap_or(at)
+    }
+
     pub fn has_ended(&self, id: &str) -> bool {
         self.list.iter().any(|call| call.id.as_str() == id && call.ended)
     }
@@ -248,6 +259,18 @@ mod tests {
         calls.end(NOW, &AgentId::MAIN, "one");
         assert!(!calls.start(NOW, &AgentId::MAIN, "one", "Bash", None));
         assert!(!calls.any_open(&AgentId::MAIN));
+    }
+
+    #[test]
+    fn an_end_is_not_before_the_ends_of_the_calls_it_overtook() {
+        let mut calls = calls();
+        let main = AgentId::MAIN;
+        calls.end(Timestamp(6_000), &main, "one");
+        assert_eq!(calls.after_ends(&main, Timestamp(5_900)), Timestamp(6_001));
+        assert_eq!(calls.after_ends(&main, Timestamp(6_100)), Timestamp(6_100));
+        assert_eq!(calls.after_ends(&AgentId::sub("a1"), Timestamp(5_900)), Timestamp(5_900));
+        // The end of an earlier turn, told late.
+        assert_eq!(calls.after_ends(&main, Timestamp(4_999)), Timestamp(4_999));
     }
 
     #[test]

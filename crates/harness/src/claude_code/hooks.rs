@@ -224,6 +224,7 @@ fn stop(session: &mut Session, notes: &mut Notes, hook: &Hook) {
         session.background.replace(tasks, timers);
     }
     session.compaction_ended(notes);
+    notes.at = session.calls.after_ends(&AgentId::MAIN, notes.at);
     session.turn_ending(notes, hook.last_assistant_message.as_deref(), false);
 }
 
@@ -233,6 +234,7 @@ fn subagent_stop(session: &mut Session, notes: &mut Notes, hook: &Hook) {
         return;
     }
     if let Some(id) = hook.agent_id.as_deref() {
+        notes.at = session.calls.after_ends(&AgentId::sub(id), notes.at);
         session.subagent_ended(notes, id);
     }
 }
@@ -312,6 +314,18 @@ mod tests {
                 950,
                 json!({"hook_event_name": "PostToolBatch", "tool_calls": [{"tool_use_id": "c1"}]}),
             )
+            .wait_until(5_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn an_end_that_overtook_the_last_batch_is_one() {
+        let batch =
+            json!({"hook_event_name": "PostToolBatch", "tool_calls": [{"tool_use_id": "c1"}]});
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .hook(950, batch)
+            .hook(900, json!({"hook_event_name": "Stop", "last_assistant_message": "Done."}))
             .wait_until(5_000)
             .shows("task_complete");
     }
