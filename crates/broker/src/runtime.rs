@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
 use self::handle::Order;
-pub use self::handle::{Change, Delivered, Gone, Handle, Health, News as BoardNews};
+pub use self::handle::{Board, Change, Delivered, Gone, Handle, Health, News as BoardNews};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 use crate::Error;
@@ -200,7 +200,12 @@ impl Runtime {
             }
             Order::Signals { reply } => handle::answer(reply, self.tap.subscribe()),
             Order::Board { reply } => {
-                handle::answer(reply, (self.broker.cards(now), self.changes.subscribe()));
+                let board = Board {
+                    cards: self.broker.cards(now),
+                    change: self.health.changes,
+                    changes: self.changes.subscribe(),
+                };
+                handle::answer(reply, board);
             }
             Order::Card { word, reply } => {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));

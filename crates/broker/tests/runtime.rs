@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use qd_broker::Card;
 use qd_broker::hook_intake::{Agent, Frame, FrameId, Mode};
-use qd_broker::runtime::{BoardNews, Delivered, Handle, Runtime, Settings, now};
+use qd_broker::runtime::{Board, BoardNews, Delivered, Handle, Runtime, Settings, now};
 use qd_broker::sources::processes::Process;
 use qd_session::operator::{Group, SubState};
 use qd_store::Journal;
@@ -110,7 +110,7 @@ impl Daemon {
     }
 
     async fn cards(&self) -> Vec<Card> {
-        self.handle.board().await.expect("it lives").0
+        self.handle.board().await.expect("it lives").cards
     }
 
     /// Waits until it has read what was there.
@@ -125,7 +125,7 @@ impl Daemon {
 
     /// Waits until a card looks like that.
     async fn until(&self, is: impl Fn(&Card) -> bool) -> Card {
-        let (cards, mut changes) = self.handle.board().await.expect("it lives");
+        let Board { cards, mut changes, .. } = self.handle.board().await.expect("it lives");
         if let Some(card) = cards.into_iter().find(&is) {
             return card;
         }

@@ -7,6 +7,7 @@
 
 mod auth;
 mod error;
+mod feed;
 mod frames;
 mod guard;
 mod ingest;

@@ -26,7 +26,18 @@ pub const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Between two signs of life on a silent stream: proxies and phones close what is silent for a
 /// minute or so.
-pub const STREAM_PING_EVERY: Duration = Duration::from_secs(25);
+pub const STREAM_PING_EVERY: Duration = Duration::from_secs(15);
+
+/// Frames of the stream that are kept for readers who come back or are behind. A phone that was
+/// asleep for some minutes on a busy day goes on without a snapshot.
+pub const RING_FRAMES_MAX: usize = 4_096;
+
+/// Bytes of them: a card with a long plan in it has some tens of thousands.
+pub const RING_BYTES_MAX: usize = 16 << 20;
+
+/// How long a reader waits between two pieces, for each other reader. One alone gets everything at
+/// once; a thousand get 40 pieces a second each, and a core is enough.
+pub const STREAM_GAP_PER_READER: Duration = Duration::from_micros(25);
 
 /// Wrong tokens within [`GUESS_WINDOW`] after which the port refuses to look at more. Nobody
 /// guesses 256 bits; this keeps the log readable.

@@ -2,12 +2,14 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
 use qd_broker::Card;
 use serde_json::{Value, json};
 
 use crate::error::Refusal;
 use crate::server::Server;
-use crate::wire::{About, SessionList, Summary};
+use crate::wire::{About, Summary};
 
 /// Says that we are here, and nothing else: anybody may ask.
 pub async fn healthz() -> Json<Value> {
@@ -18,14 +20,15 @@ pub async fn health(State(server): State<Server>) -> Result<Json<About>, Refusal
     Ok(Json(server.about().await?))
 }
 
-pub async fn sessions(State(server): State<Server>) -> Result<Json<SessionList>, Refusal> {
-    let (cards, _) = server.handle().board().await?;
-    Ok(Json(SessionList::of(cards)))
+pub async fn sessions(State(server): State<Server>) -> Result<Response, Refusal> {
+    server.caught_up().await?;
+    let (list, _) = server.feed().list();
+    Ok(([(CONTENT_TYPE, "application/json")], list).into_response())
 }
 
 pub async fn summary(State(server): State<Server>) -> Result<Json<Summary>, Refusal> {
-    let (cards, _) = server.handle().board().await?;
-    Ok(Json(SessionList::of(cards).summary))
+    server.caught_up().await?;
+    Ok(Json(server.feed().summary()))
 }
 
 /// By our id, the agent's own, or a beginning of either that is unique.

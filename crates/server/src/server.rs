@@ -15,11 +15,14 @@ use tokio::sync::{Semaphore, watch};
 use tracing::{debug, warn};
 
 use crate::auth::Tokens;
+use crate::error::Refusal;
+use crate::feed::Feed;
 use crate::guard::{Port, Via};
 use crate::limits::{
     ACCEPT_PAUSE, HEAD_WAIT_MAX, SOCKET_CONNECTIONS_MAX, STREAM_BUFFER_BYTES, TCP_CONNECTIONS_MAX,
 };
 use crate::routes::router;
+use crate::stream::Readers;
 use crate::wire::About;
 use crate::{Error, frames};
 
@@ -30,6 +33,8 @@ pub const PORT: u16 = 47892;
 #[derive(Debug, Clone)]
 pub struct Server {
     handle: Handle,
+    feed: Feed,
+    readers: Readers,
     port: u16,
 }
 
@@ -49,7 +54,8 @@ impl Server {
         stop: watch::Receiver<bool>,
     ) -> Result<(), Error> {
         let address = port.local_addr().map_err(|source| Error::Accept { source })?;
-        let server = Self { handle, port: address.port() };
+        let feed = Feed::start(handle.clone());
+        let server = Self { handle, feed, readers: Readers::default(), port: address.port() };
         let names = ["127.0.0.1", "localhost", "[::1]"]
             .map(|name| format!("{name}:{}", address.port()))
             .into();
@@ -65,6 +71,20 @@ impl Server {
 
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.feed
+    }
+
+    pub(crate) fn readers(&self) -> Readers {
+        self.readers.clone()
+    }
+
+    /// The board has everything that was taken before.
+    pub(crate) async fn caught_up(&self) -> Result<(), Refusal> {
+        let health = self.handle.health().await?;
+        self.feed.reach(health.changes).await
     }
 
     pub(crate) async fn about(&self) -> Result<About, Gone> {

@@ -1,122 +1,140 @@
-//! The board as it changes: a snapshot, then every change, with ids that rise by one.
+//! The board as it changes: a snapshot, then what is new, in frames with rising numbers.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use qd_broker::runtime::{BoardNews, Change, Handle};
-use qd_session::id::SessionId;
-use qd_session::operator::Group;
-use serde::Serialize;
-use serde_json::json;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
-use tokio_stream::Stream;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::Refusal;
-use crate::limits::STREAM_PING_EVERY;
+use crate::feed::{Feed, Next, Progress};
+use crate::limits::{STREAM_GAP_PER_READER, STREAM_PING_EVERY};
 use crate::server::Server;
-use crate::wire::{SessionList, Summary};
 
-pub async fn stream(
-    State(server): State<Server>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let listener = Listener::new(server.handle().clone()).await?;
-    let events = told(listener);
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(STREAM_PING_EVERY)))
-}
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// One reader of the stream.
-struct Listener {
-    handle: Handle,
-    changes: Receiver<Arc<Change>>,
-    groups: BTreeMap<SessionId, Group>,
-    summary: Summary,
-    ready: VecDeque<Event>,
-}
-
-impl Listener {
-    async fn new(handle: Handle) -> Result<Self, Refusal> {
-        let (cards, changes) = handle.board().await?;
-        let mut listener = Self {
-            handle,
-            changes,
-            groups: BTreeMap::new(),
-            summary: Summary::default(),
-            ready: VecDeque::new(),
-        };
-        listener.begin(SessionList::of(cards));
-        Ok(listener)
-    }
-
-    fn begin(&mut self, list: SessionList) {
-        let known = list.sessions.iter();
-        self.groups = known.map(|card| (card.session_id.clone(), card.agent_state.group)).collect();
-        self.summary = list.summary;
-        self.ready.push_back(event("snapshot", None, &list));
-    }
-
-    /// None when the daemon stops.
-    async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
-            }
-            match self.changes.recv().await {
-                Ok(change) => self.tell(&change),
-                // Too slow: what was missed is in the next snapshot.
-                Err(RecvError::Lagged(_)) => {
-                    let (cards, changes) = self.handle.board().await.ok()?;
-                    self.changes = changes;
-                    self.begin(SessionList::of(cards));
-                }
-                Err(RecvError::Closed) => return None,
-            }
-        }
-    }
-
-    fn tell(&mut self, change: &Change) {
-        let id = Some(change.id);
-        match &change.news {
-            BoardNews::Shown(card) => {
-                self.groups.insert(card.session_id.clone(), card.agent_state.group);
-                self.ready.push_back(event("session_changed", id, card));
-            }
-            BoardNews::Removed(session) => {
-                self.groups.remove(session);
-                let removed = json!({ "sessionId": session });
-                self.ready.push_back(event("session_removed", id, &removed));
-            }
-        }
-        let summary = Summary::of(self.groups.values().copied());
-        if summary != self.summary {
-            self.summary = summary;
-            self.ready.push_back(event("summary", id, &summary));
-        }
-    }
-}
-
-/// A task of its own waits for changes, and ends when nobody reads any more.
-fn told(listener: Listener) -> impl Stream<Item = Result<Event, Infallible>> {
-    let (tell, events) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(async move {
-        let mut listener = listener;
-        while let Some(event) = listener.next().await {
-            if tell.send(Ok(event)).await.is_err() {
-                break;
-            }
-        }
+pub async fn stream(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let feed = server.feed().clone();
+    feed.reach(0).await?;
+    let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
+    let reader = Reader::new(feed, last, server.readers());
+    let events = unfold(reader, async |mut reader| {
+        let text = reader.next().await?;
+        Some((Ok::<_, Infallible>(text), reader))
     });
-    tokio_stream::wrappers::ReceiverStream::new(events)
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
+        // A proxy that collects would keep the news to itself.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(events)).into_response())
 }
 
-fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> Event {
-    let data = serde_json::to_string(data).expect("our own types are JSON");
-    let event = Event::default().event(name).data(data);
-    match id {
-        Some(id) => event.id(id.to_string()),
-        None => event,
+/// How many read the stream.
+#[derive(Debug, Clone, Default)]
+pub struct Readers(Arc<AtomicU32>);
+
+impl Readers {
+    pub fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One of them. It keeps a number, not the news.
+#[derive(Debug)]
+struct Reader {
+    feed: Feed,
+    progress: watch::Receiver<Progress>,
+    readers: Readers,
+    place: Place,
+    sent_at: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Beginning,
+    /// It has all up to this number.
+    After(u64),
+    Left,
+}
+
+impl Reader {
+    fn new(feed: Feed, last_event_id: Option<&str>, readers: Readers) -> Self {
+        readers.0.fetch_add(1, Ordering::Relaxed);
+        let number = last_event_id.and_then(|id| feed.number_of(id));
+        let place = match number {
+            Some(number) if feed.after(number) != Next::Lost => Place::After(number),
+            Some(_) | None => Place::Beginning,
+        };
+        let progress = feed.progress();
+        Self { feed, progress, readers, place, sent_at: Instant::now() }
+    }
+
+    /// What to send next; none after the last.
+    async fn next(&mut self) -> Option<Bytes> {
+        let number = match self.place {
+            Place::Beginning => {
+                let (text, number) = self.feed.snapshot();
+                self.place = Place::After(number);
+                return Some(text);
+            }
+            Place::After(number) => number,
+            Place::Left => return None,
+        };
+        // Many readers get their news in fewer, larger pieces.
+        let gap = STREAM_GAP_PER_READER * self.readers.count().saturating_sub(1);
+        sleep_until(self.sent_at + gap).await;
+        let text = match self.feed.after(number) {
+            Next::Nothing => self.news().await,
+            known => known,
+        };
+        self.sent_at = Instant::now();
+        Some(match text {
+            Next::Frames(text, number) => {
+                self.place = Place::After(number);
+                text
+            }
+            // Who is too slow for the ring comes back for a snapshot, when it can.
+            Next::Lost => self.leave("slow"),
+            Next::Nothing if self.is_over() => self.leave("stopping"),
+            Next::Nothing => Bytes::from_static(b": still here\n\n"),
+        })
+    }
+
+    /// Waits for something new, but not longer than a connection may be silent.
+    async fn news(&mut self) -> Next {
+        let Place::After(number) = self.place else { return Next::Nothing };
+        let feed = &self.feed;
+        let mut news = Next::Nothing;
+        let new = |progress: &Progress| {
+            news = feed.after(number);
+            *progress == Progress::Stopped || news != Next::Nothing
+        };
+        // Silence, or the end of the daemon: either way there is nothing.
+        let _ = timeout(STREAM_PING_EVERY, self.progress.wait_for(new)).await;
+        news
+    }
+
+    fn is_over(&self) -> bool {
+        *self.progress.borrow() == Progress::Stopped
+    }
+
+    fn leave(&mut self, reason: &str) -> Bytes {
+        self.place = Place::Left;
+        format!("event: goodbye\ndata: {{\"reason\":\"{reason}\"}}\n\n").into()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.readers.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -2,6 +2,7 @@
 
 use qd_broker::Card;
 use qd_broker::runtime::Health;
+use qd_session::id::SessionId;
 use qd_session::operator::Group;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,13 @@ pub struct Summary {
     pub needs_you_count: usize,
     pub autonomous_count: usize,
     pub delivered_count: usize,
+}
+
+/// The stream's `session_removed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Removed {
+    pub session_id: SessionId,
 }
 
 /// `GET /api/health`: who we are and how we are.
@@ -41,13 +49,6 @@ pub struct Problem {
     pub message: String,
     /// The same request may succeed later.
     pub retryable: bool,
-}
-
-impl SessionList {
-    pub fn of(sessions: Vec<Card>) -> Self {
-        let summary = Summary::of(sessions.iter().map(|card| card.agent_state.group));
-        Self { sessions, summary }
-    }
 }
 
 impl Summary {

@@ -62,6 +62,13 @@ impl Daemon {
         Request { daemon: self, method, path, headers, body: Vec::new() }
     }
 
+    /// A hook of Claude Code, until it is taken.
+    fn hook(&self, session: &str, event: &str) {
+        let payload = json!({"session_id": session, "hook_event_name": event, "prompt": "go"});
+        let request = self.request("POST", "/api/live/hook").token(Scope::Ingest);
+        request.body(payload.to_string()).json();
+    }
+
     fn socket(&self) -> UnixStream {
         let stream = UnixStream::connect(self.folder.join("qd.sock")).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("patience");
@@ -118,6 +125,10 @@ impl Request<'_> {
         stream
     }
 
+    fn listen(self) -> Reader {
+        Reader { stream: self.open(), text: String::new() }
+    }
+
     fn send(self) -> (u16, String) {
         answer(self.open())
     }
@@ -132,6 +143,25 @@ impl Request<'_> {
         let (status, body) = self.send();
         let problem: Value = serde_json::from_str(&body).unwrap_or_default();
         (status, problem["code"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// Somebody who reads a stream.
+struct Reader {
+    stream: TcpStream,
+    text: String,
+}
+
+impl Reader {
+    /// All that was read until these words came.
+    fn until(&mut self, wanted: &str) -> String {
+        let mut buffer = [0; 4_096];
+        while !self.text.contains(wanted) {
+            let count = self.stream.read(&mut buffer).expect("more");
+            assert!(count > 0, "ended before {wanted:?}: {}", self.text);
+            self.text += &String::from_utf8_lossy(&buffer[..count]);
+        }
+        self.text.clone()
     }
 }
 
@@ -324,23 +354,12 @@ fn the_socket_takes_frames_and_answers_commands() {
 #[test]
 fn the_stream_begins_with_a_snapshot_and_tells_each_change() {
     let daemon = Daemon::start("stream");
-    let mut stream = daemon.request("GET", "/api/live/stream").token(Scope::Observe).open();
-    let mut text = String::new();
-    let mut read_until = |wanted: &str| {
-        let mut buffer = [0; 4_096];
-        while !text.contains(wanted) {
-            let count = stream.read(&mut buffer).expect("more");
-            assert!(count > 0, "ended before {wanted:?}: {text}");
-            text += &String::from_utf8_lossy(&buffer[..count]);
-        }
-        text.clone()
-    };
-    read_until("event: snapshot");
-    let payload = r#"{"session_id":"s-1","hook_event_name":"UserPromptSubmit","prompt":"go"}"#;
-    daemon.request("POST", "/api/live/hook").token(Scope::Ingest).body(payload).json();
-    read_until("event: session_changed");
-    let told = read_until("event: summary");
-    assert!(told.contains(r#""autonomousCount":1"#) && told.contains("id: 1"), "{told}");
+    let mut reader = daemon.request("GET", "/api/live/stream").token(Scope::Observe).listen();
+    reader.until("event: snapshot");
+    daemon.hook("s-1", "UserPromptSubmit");
+    reader.until("event: session_changed");
+    let told = reader.until("event: summary");
+    assert!(told.contains(r#""autonomousCount":1"#), "{told}");
 
     let dismissed = daemon
         .request("POST", "/api/sessions/s-1/dismiss")
@@ -349,4 +368,40 @@ fn the_stream_begins_with_a_snapshot_and_tells_each_change() {
         .with(HEADER, "1")
         .body("{}");
     assert_eq!(dismissed.json(), json!({"dismissed": true}));
+}
+
+#[test]
+fn who_comes_back_to_the_stream_gets_what_he_missed_and_nothing_twice() {
+    let daemon = Daemon::start("resume");
+    let mut reader = daemon.request("GET", "/api/live/stream").token(Scope::Observe).listen();
+    reader.until("event: snapshot");
+    daemon.hook("s-1", "UserPromptSubmit");
+    let last = last_id(&reader.until("autonomousCount\":1"));
+    drop(reader);
+    daemon.hook("s-2", "UserPromptSubmit");
+    let again = daemon.request("GET", "/api/live/stream").token(Scope::Observe);
+    let told = again.with("last-event-id", &last).listen().until("autonomousCount\":2");
+    assert!(told.contains("s-2") && !told.contains("s-1"), "{told}");
+    assert!(!told.contains("event: snapshot"), "{told}");
+
+    for stranger in ["1", "0-1", "ffff-1", &format!("{}9", last), "?", ""] {
+        let again = daemon.request("GET", "/api/live/stream").token(Scope::Observe);
+        let told = again.with("last-event-id", stranger).listen().until("\n\n");
+        assert!(told.contains("event: snapshot"), "{stranger:?}: {told}");
+    }
+}
+
+#[test]
+fn readers_are_told_that_the_daemon_stops() {
+    let daemon = Daemon::start("goodbye");
+    let mut reader = daemon.request("GET", "/api/live/stream").token(Scope::Observe).listen();
+    reader.until("event: snapshot");
+    daemon.stop.send_replace(true);
+    let told = reader.until("goodbye");
+    assert!(reader.until("stopping").contains("reason"), "{told}");
+}
+
+fn last_id(told: &str) -> String {
+    let ids = told.lines().filter_map(|line| line.strip_prefix("id: "));
+    ids.last().expect("an id").to_owned()
 }

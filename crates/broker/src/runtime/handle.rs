@@ -34,6 +34,17 @@ pub enum News {
     Removed(SessionId),
 }
 
+/// The board at one moment, and what becomes of it.
+#[derive(Debug)]
+pub struct Board {
+    /// In their order.
+    pub cards: Vec<Card>,
+    /// The newest change that is in them.
+    pub change: u64,
+    /// Every change after that.
+    pub changes: broadcast::Receiver<Arc<Change>>,
+}
+
 /// How the daemon itself is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -91,7 +102,7 @@ pub enum Order {
         reply: oneshot::Sender<broadcast::Receiver<Arc<Tapped>>>,
     },
     Board {
-        reply: oneshot::Sender<(Vec<Card>, broadcast::Receiver<Arc<Change>>)>,
+        reply: oneshot::Sender<Board>,
     },
     Card {
         word: String,
@@ -139,8 +150,7 @@ impl Handle {
         self.ask(|reply| Order::Signals { reply }).await
     }
 
-    /// The cards in their order, and every change after that.
-    pub async fn board(&self) -> Result<(Vec<Card>, broadcast::Receiver<Arc<Change>>), Gone> {
+    pub async fn board(&self) -> Result<Board, Gone> {
         self.ask(|reply| Order::Board { reply }).await
     }
 

@@ -1,0 +1,370 @@
+//! The board as text: every card spelled once, however many read it.
+//!
+//! One task listens to the loop and keeps the cards and the newest frames of the stream. A reader
+//! holds a number and nothing else: where it was is in its number, and what it missed is in the
+//! ring or in a new snapshot. Invariant: all that is here is in the journal.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Bytes;
+use qd_broker::Card;
+use qd_broker::runtime::{Board as Current, BoardNews, Handle};
+use qd_session::id::SessionId;
+use qd_session::operator::Group;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::error::Refusal;
+use crate::limits::{RING_BYTES_MAX, RING_FRAMES_MAX};
+use crate::wire::{Removed, Summary};
+
+#[derive(Debug, Clone)]
+pub struct Feed {
+    board: Arc<Mutex<Board>>,
+    progress: watch::Receiver<Progress>,
+}
+
+/// How far the board is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The loop has not answered yet.
+    Starting,
+    /// The number of the newest frame, and the loop's number for the newest change.
+    At {
+        frame: u64,
+        change: u64,
+    },
+    Stopped,
+}
+
+#[derive(Debug)]
+struct Board {
+    /// Tells this run of the daemon from others: frame numbers begin again with each.
+    run: u64,
+    cards: BTreeMap<SessionId, Spelled>,
+    summary: Summary,
+    ring: VecDeque<Frame>,
+    ring_bytes: usize,
+    frame: u64,
+}
+
+#[derive(Debug)]
+struct Spelled {
+    group: Group,
+    urgency: (Group, usize, u64),
+    json: Bytes,
+}
+
+/// One event of the stream, as it is sent.
+#[derive(Debug, Clone)]
+struct Frame {
+    number: u64,
+    about: About,
+    text: Bytes,
+}
+
+/// A newer frame about the same makes an older one needless.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum About {
+    Session(SessionId),
+    Summary,
+}
+
+/// What a reader is to be sent next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Frames in one piece, and the number of the last.
+    Frames(Bytes, u64),
+    Nothing,
+    /// What comes next is not in the ring any more.
+    Lost,
+}
+
+impl Feed {
+    pub fn start(handle: Handle) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let run = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let board = Arc::new(Mutex::new(Board::new(run)));
+        let (progress, seen) = watch::channel(Progress::Starting);
+        tokio::spawn(follow(handle, board.clone(), progress));
+        Self { board, progress: seen }
+    }
+
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// Waits until the board has the loop's change of this number.
+    pub async fn reach(&self, change: u64) -> Result<(), Refusal> {
+        let there = |progress: &Progress| match progress {
+            Progress::Starting => false,
+            Progress::At { change: known, .. } => *known >= change,
+            Progress::Stopped => true,
+        };
+        let reached = self.progress.clone().wait_for(there).await.map(|progress| *progress);
+        match reached {
+            Ok(Progress::At { .. }) => Ok(()),
+            Ok(Progress::Starting | Progress::Stopped) | Err(_) => Err(Refusal::Stopping),
+        }
+    }
+
+    /// All cards as a `SessionList`, and the number of the newest frame in it.
+    pub fn list(&self) -> (Bytes, u64) {
+        let board = self.board();
+        (board.list(), board.frame)
+    }
+
+    /// The stream's first event.
+    pub fn snapshot(&self) -> (Bytes, u64) {
+        let board = self.board();
+        (board.spell("snapshot", board.frame, &board.list()), board.frame)
+    }
+
+    pub fn summary(&self) -> Summary {
+        self.board().summary
+    }
+
+    /// What a reader who has all up to `number` has not got. Of several frames about one card only
+    /// the newest is left.
+    pub fn after(&self, number: u64) -> Next {
+        self.board().after(number)
+    }
+
+    /// The number in a `Last-Event-ID`, if it is of this run.
+    pub fn number_of(&self, event_id: &str) -> Option<u64> {
+        let (run, number) = event_id.split_once('-')?;
+        let (run, number) = (u64::from_str_radix(run, 16).ok()?, number.parse().ok()?);
+        let board = self.board();
+        (run == board.run && number <= board.frame).then_some(number)
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sender<Progress>) {
+    let board = || board.lock().unwrap_or_else(PoisonError::into_inner);
+    while let Ok(Current { cards, mut change, mut changes }) = handle.board().await {
+        let frame = {
+            let mut board = board();
+            board.begin(cards);
+            board.frame
+        };
+        progress.send_replace(Progress::At { frame, change });
+        loop {
+            // Some were missed, or the loop has ended; the next question tells which.
+            let Ok(first) = changes.recv().await else { break };
+            let more = std::iter::from_fn(|| changes.try_recv().ok()).take(TAKEN_AT_ONCE);
+            let frame = {
+                let mut board = board();
+                for news in std::iter::once(first).chain(more) {
+                    change = news.id;
+                    board.take(&news.news);
+                }
+                board.frame
+            };
+            progress.send_replace(Progress::At { frame, change });
+        }
+    }
+    progress.send_replace(Progress::Stopped);
+}
+
+/// Changes for which readers wait together at most.
+const TAKEN_AT_ONCE: usize = 256;
+
+impl Board {
+    fn new(run: u64) -> Self {
+        Self {
+            run,
+            cards: BTreeMap::new(),
+            summary: Summary::default(),
+            ring: VecDeque::new(),
+            ring_bytes: 0,
+            frame: 0,
+        }
+    }
+
+    /// All anew: nobody can go on from before.
+    fn begin(&mut self, cards: Vec<Card>) {
+        self.frame += 1;
+        self.ring.clear();
+        self.ring_bytes = 0;
+        self.cards =
+            cards.iter().map(|card| (card.session_id.clone(), Spelled::of(card))).collect();
+        self.summary = self.counted();
+    }
+
+    fn take(&mut self, news: &BoardNews) {
+        match news {
+            BoardNews::Shown(card) => {
+                let spelled = Spelled::of(card);
+                self.push(
+                    "session_changed",
+                    About::Session(card.session_id.clone()),
+                    &spelled.json,
+                );
+                self.cards.insert(card.session_id.clone(), spelled);
+            }
+            BoardNews::Removed(session) => {
+                let removed = json(&Removed { session_id: session.clone() });
+                self.push("session_removed", About::Session(session.clone()), &removed);
+                self.cards.remove(session);
+            }
+        }
+        let summary = self.counted();
+        if summary != self.summary {
+            self.summary = summary;
+            self.push("summary", About::Summary, &json(&summary));
+        }
+    }
+
+    fn counted(&self) -> Summary {
+        Summary::of(self.cards.values().map(|card| card.group))
+    }
+
+    fn push(&mut self, name: &str, about: About, data: &Bytes) {
+        self.frame += 1;
+        let text = self.spell(name, self.frame, data);
+        self.ring_bytes += text.len();
+        self.ring.push_back(Frame { number: self.frame, about, text });
+        while self.ring.len() > RING_FRAMES_MAX || self.ring_bytes > RING_BYTES_MAX {
+            let Some(oldest) = self.ring.pop_front() else { break };
+            self.ring_bytes -= oldest.text.len();
+        }
+    }
+
+    /// JSON has no line breaks outside of strings, and none inside.
+    fn spell(&self, name: &str, number: u64, data: &Bytes) -> Bytes {
+        let mut text = format!("event: {name}\nid: {:x}-{number}\ndata: ", self.run).into_bytes();
+        text.extend_from_slice(data);
+        text.extend_from_slice(b"\n\n");
+        text.into()
+    }
+
+    fn list(&self) -> Bytes {
+        let mut cards: Vec<&Spelled> = self.cards.values().collect();
+        cards.sort_by_key(|card| card.urgency);
+        let len: usize = cards.iter().map(|card| card.json.len() + 1).sum();
+        let mut text = Vec::with_capacity(len + 256);
+        text.extend_from_slice(b"{\"sessions\":[");
+        for (nth, card) in cards.iter().enumerate() {
+            if nth > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(&card.json);
+        }
+        text.extend_from_slice(b"],\"summary\":");
+        text.extend_from_slice(&json(&self.summary));
+        text.push(b'}');
+        text.into()
+    }
+
+    fn after(&self, number: u64) -> Next {
+        if number >= self.frame {
+            return Next::Nothing;
+        }
+        // Frames are numbered without gaps, so the place follows from the number.
+        let first = match self.ring.front() {
+            Some(frame) if frame.number <= number + 1 => frame.number,
+            Some(_) | None => return Next::Lost,
+        };
+        let Ok(skip) = usize::try_from(number + 1 - first) else { return Next::Lost };
+        let missed = self.ring.range(skip..);
+        if missed.len() == 1 {
+            return Next::Frames(self.ring[skip].text.clone(), self.frame);
+        }
+        let mut told = BTreeSet::new();
+        let mut newest: Vec<&Frame> =
+            missed.rev().filter(|frame| told.insert(&frame.about)).collect();
+        newest.reverse();
+        let len = newest.iter().map(|frame| frame.text.len()).sum();
+        let mut text = Vec::with_capacity(len);
+        newest.iter().for_each(|frame| text.extend_from_slice(&frame.text));
+        Next::Frames(text.into(), self.frame)
+    }
+}
+
+impl Spelled {
+    fn of(card: &Card) -> Self {
+        let state = &card.agent_state;
+        Self { group: state.group, urgency: state.urgency(), json: json(card) }
+    }
+}
+
+fn json(value: &impl Serialize) -> Bytes {
+    serde_json::to_vec(value).expect("our own types are JSON").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(name: &str) -> SessionId {
+        SessionId::new(name)
+    }
+
+    fn board(changes: &[&str]) -> Board {
+        let mut board = Board::new(0xabc);
+        board.begin(Vec::new());
+        for name in changes {
+            board.push("session_changed", About::Session(session(name)), &json(name));
+        }
+        board
+    }
+
+    fn text(next: &Next) -> String {
+        let Next::Frames(text, _) = next else { panic!("{next:?}") };
+        String::from_utf8(text.to_vec()).expect("text")
+    }
+
+    #[test]
+    fn a_reader_gets_what_it_has_not_got_in_order() {
+        let board = board(&["a", "b", "c"]);
+        assert_eq!(board.frame, 4);
+        assert_eq!(board.after(4), Next::Nothing);
+        assert_eq!(text(&board.after(3)), "event: session_changed\nid: abc-4\ndata: \"c\"\n\n");
+        assert_eq!(
+            text(&board.after(2)),
+            "event: session_changed\nid: abc-3\ndata: \"b\"\n\n\
+             event: session_changed\nid: abc-4\ndata: \"c\"\n\n"
+        );
+    }
+
+    #[test]
+    fn of_a_card_that_changed_often_only_the_newest_is_sent() {
+        let told = text(&board(&["a", "b", "a", "a"]).after(1));
+        assert!(told.contains("abc-3") && told.contains("abc-5"), "{told}");
+        assert_eq!(told.matches("data").count(), 2);
+    }
+
+    #[test]
+    fn who_is_behind_the_ring_is_lost() {
+        let many = vec!["a"; RING_FRAMES_MAX + 5];
+        let board = board(&many);
+        assert_eq!(board.ring.len(), RING_FRAMES_MAX);
+        assert_eq!(board.after(1), Next::Lost);
+        assert_eq!(board.after(5), Next::Lost);
+        assert!(matches!(board.after(6), Next::Frames(..)));
+    }
+
+    #[test]
+    fn a_new_beginning_leaves_nobody_where_he_was() {
+        let mut board = board(&["a"]);
+        board.begin(Vec::new());
+        assert_eq!(board.after(2), Next::Lost);
+        assert_eq!(board.after(3), Next::Nothing);
+    }
+
+    #[test]
+    fn the_ring_is_bounded_in_bytes_too() {
+        let mut board = board(&[]);
+        let long = json(&"x".repeat(1 << 20));
+        for _ in 0..40 {
+            board.push("session_changed", About::Session(session("a")), &long);
+        }
+        assert!(board.ring_bytes <= RING_BYTES_MAX && board.ring.len() > 10);
+    }
+}
