@@ -1,4 +1,4 @@
-//! `qd` alone: a daemon in the background, if none runs, and the board.
+//! `qd` alone: a daemon in the background, if none runs, and a link to its page.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use tokio::time::{Instant, sleep};
 
 use crate::daemon::Daemon;
+use crate::open;
 use crate::paths::Paths;
-use crate::{status, watch};
 
 /// A log longer than this is put aside when a daemon starts; the one before that goes.
 const LOG_BYTES_MAX: u64 = 8 << 20;
@@ -30,10 +30,14 @@ pub async fn open(paths: &Paths) -> Result<()> {
     if daemon.about().await?.is_none() {
         start(&daemon, paths).await?;
     }
-    match watch::is_possible() {
-        true => watch::watch(paths).await,
-        false => status::status(&status::StatusArgs::default(), paths).await,
-    }
+    let link = open::invite(paths).await?;
+    println!("The board: {link}");
+    let shown = open::show(&link);
+    let opened = if shown { "It opens in your browser." } else { "Open it in a browser." };
+    println!(
+        "{opened} The link works once; `qd open` makes another, `qd watch` shows the board here."
+    );
+    Ok(())
 }
 
 /// Starts a daemon and waits until it answers.

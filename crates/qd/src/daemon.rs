@@ -11,7 +11,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use qd_server::{About, Problem};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
@@ -38,7 +38,7 @@ impl Daemon {
     pub async fn about(&self) -> Result<Option<About>> {
         match self.connect().await {
             Ok(sender) => {
-                let answer = request(sender, Method::GET, "/api/health").await?;
+                let answer = request(sender, Method::GET, "/api/health", None).await?;
                 Ok(Some(serde_json::from_value(answer).context("another program answers there")?))
             }
             Err(error) if error.downcast_ref::<Exit>() == Some(&Exit::NoDaemon) => Ok(None),
@@ -47,11 +47,15 @@ impl Daemon {
     }
 
     pub async fn get(&self, path: &str) -> Result<Value> {
-        request(self.connect().await?, Method::GET, path).await
+        request(self.connect().await?, Method::GET, path, None).await
     }
 
     pub async fn post(&self, path: &str) -> Result<Value> {
-        request(self.connect().await?, Method::POST, path).await
+        self.post_json(path, &json!({})).await
+    }
+
+    pub async fn post_json(&self, path: &str, body: &Value) -> Result<Value> {
+        request(self.connect().await?, Method::POST, path, Some(body)).await
     }
 
     /// The board as it changes.
@@ -65,7 +69,7 @@ impl Daemon {
     }
 
     async fn events(&self, path: &str) -> Result<Events> {
-        let response = send(self.connect().await?, Method::GET, path).await?;
+        let response = send(self.connect().await?, Method::GET, path, None).await?;
         match response.status() {
             StatusCode::OK => Ok(Events { body: response.into_body(), bytes: Vec::new() }),
             status => Err(anyhow!("the daemon answered {status}; is it of another version?")),
@@ -163,8 +167,13 @@ fn parse(block: &str) -> Option<RawEvent> {
     Some(RawEvent { name, id: field("id").map(str::to_owned), data })
 }
 
-async fn request(sender: SendRequest<Full<Bytes>>, method: Method, path: &str) -> Result<Value> {
-    let response = send(sender, method, path).await?;
+async fn request(
+    sender: SendRequest<Full<Bytes>>,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value> {
+    let response = send(sender, method, path, body).await?;
     let status = response.status();
     let body = timeout(ANSWER_WAIT_MAX, response.into_body().collect());
     let body = body.await.context("the daemon does not answer")??.to_bytes();
@@ -184,12 +193,15 @@ async fn send(
     mut sender: SendRequest<Full<Bytes>>,
     method: Method,
     path: &str,
+    body: Option<&Value>,
 ) -> Result<Response<Incoming>> {
+    let body = body.map(|body| Full::from(body.to_string())).unwrap_or_default();
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header("host", "quarterdeck")
-        .body(Full::default())
+        .header("content-type", "application/json")
+        .body(body)
         .context("a word that cannot be part of an address")?;
     let answer = timeout(ANSWER_WAIT_MAX, sender.send_request(request)).await;
     Ok(answer.context("the daemon does not answer")??)

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Handle, RawSignal, Runtime, Settings, now};
-use qd_server::{Server, Tokens};
+use qd_server::{Doors, Server, Tokens};
 use qd_session::moment::Timestamp;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -71,12 +71,13 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
     let port = Server::listen(0).await?;
     let address = port.local_addr()?;
     let tokens = Tokens::open(&paths.tokens())?;
+    let doors = Doors { socket, port, tokens, hosts: Vec::new() };
     let (stop, stopped) = watch::channel(false);
     let (home, state) = (paths.home.clone(), paths.state.clone());
     let settings =
         Settings { home, environment: BTreeMap::new(), state, opencode_servers: Vec::new() };
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
-    let served = tokio::spawn(Server::serve(handle.clone(), tokens, socket, port, stopped));
+    let served = tokio::spawn(Server::serve(handle.clone(), doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     for (index, capture) in CAPTURES.iter().enumerate() {
         tokio::spawn(play(capture, index, handle.clone(), args.speed));

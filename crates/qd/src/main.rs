@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod hooks;
+mod open;
 mod paths;
 mod program;
 mod record;
@@ -36,7 +37,7 @@ use crate::paths::Paths;
 
 /// See, answer and drive every coding agent on this machine.
 ///
-/// Without a command: starts the daemon in the background if none runs, and shows the board.
+/// Without a command: starts the daemon in the background if none runs, and opens its page.
 #[derive(Debug, Parser)]
 #[command(name = "qd", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -99,6 +100,8 @@ enum Command {
     /// The unit is shown, then written to $XDG_CONFIG_HOME/systemd/user/quarterdeck.service. Where
     /// systemctl cannot be used, it says what to run.
     Service(service::ServiceArgs),
+    Open(open::OpenArgs),
+    Browsers(open::BrowsersArgs),
     /// Print a token for the daemon's port
     Token {
         /// ingest, observe, operate or admin; each may do what those before it may
@@ -154,6 +157,8 @@ fn run(cli: Cli) -> Result<()> {
         }
         Command::Demo(args) => daemon_threads()?.block_on(demo::demo(&args)),
         Command::Status(args) => with_daemon(async |paths| status::status(&args, paths).await),
+        Command::Open(args) => with_daemon(async |paths| open::open(&args, paths).await),
+        Command::Browsers(args) => with_daemon(async |paths| open::browsers(&args, paths).await),
         Command::Watch => with_daemon(async |paths| watch::watch(paths).await),
         Command::Wait(args) => with_daemon(async |paths| wait::wait(&args, paths).await),
         Command::Doctor(args) => with_daemon(async |paths| doctor::doctor(&args, paths).await),

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
-use qd_server::{PORT, Server, Tokens};
+use qd_server::{Doors, PORT, Server, Tokens};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -40,6 +40,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let port = Server::listen(args.port).await.context("choose another with --port")?;
     let address = port.local_addr()?;
     let tokens = Tokens::open(&paths.tokens())?;
+    let doors = Doors { socket, port, tokens, hosts: Vec::new() };
     let (stop, stopped) = watch::channel(false);
     let settings = Settings {
         home: paths.home.clone(),
@@ -50,7 +51,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     info!(%address, socket = %paths.socket.display(), "listening");
     println!("Quarterdeck listens at http://{address} and {}", paths.socket.display());
-    let served = tokio::spawn(Server::serve(handle, tokens, socket, port, stopped));
+    let served = tokio::spawn(Server::serve(handle, doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     let ran = tokio::select! {
         ran = &mut running => ran,

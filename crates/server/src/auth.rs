@@ -4,14 +4,17 @@
 //! wider scope may do what a narrower one may.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// What somebody may do. Each includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Report what an agent does. A hook's token can never approve.
     Ingest,
@@ -65,6 +68,11 @@ impl Tokens {
         Ok(Self { folder: folder.to_owned(), tokens })
     }
 
+    /// Where they are kept.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub fn token(&self, scope: Scope) -> &str {
         &self.tokens[scope as usize]
     }
@@ -95,9 +103,7 @@ fn read_or_make(path: &Path) -> Result<String, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| failed(error.into()))?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = random_hex::<32>().map_err(failed)?;
     // Written beside it and moved: nobody reads half a token.
     let fresh = path.with_extension("new");
     let mut options = fs::OpenOptions::new();
@@ -112,8 +118,15 @@ fn is_token(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// As many random bytes, spelled.
+pub fn random_hex<const BYTES: usize>() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// Compares every byte, however early they differ.
-fn same(one: &str, other: &str) -> bool {
+pub fn same(one: &str, other: &str) -> bool {
     let differ = one.bytes().zip(other.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     one.len() == other.len() && differ == 0
 }

@@ -25,6 +25,7 @@ pub enum Error {
 pub enum Refusal {
     NoToken,
     WrongToken,
+    WrongCode,
     TooManyGuesses,
     WeakScope,
     ForeignHost,
@@ -33,6 +34,10 @@ pub enum Refusal {
     NoHeader,
     NoSuchRoute,
     NoSuchSession,
+    NoSuchBrowser,
+    TooManyRequests,
+    /// A file could not be written.
+    NotKept,
     SeveralSessions,
     UnknownHarness,
     Unreadable,
@@ -45,8 +50,22 @@ impl Refusal {
     fn parts(self) -> (StatusCode, &'static str, &'static str) {
         use StatusCode as S;
         match self {
-            Self::NoToken => (S::UNAUTHORIZED, "no_token", "a bearer token is needed: `qd token`"),
+            Self::NoToken => {
+                (S::UNAUTHORIZED, "no_token", "sign in with `qd open`, or send a token: `qd token`")
+            }
             Self::WrongToken => (S::UNAUTHORIZED, "wrong_token", "this token opens nothing"),
+            Self::WrongCode => (
+                S::UNAUTHORIZED,
+                "wrong_code",
+                "the link was used or is too old: `qd open` makes one",
+            ),
+            Self::NoSuchBrowser => (S::NOT_FOUND, "no_such_browser", "no browser of that id"),
+            Self::TooManyRequests => {
+                (S::TOO_MANY_REQUESTS, "too_many_requests", "too many requests; slow down")
+            }
+            Self::NotKept => {
+                (S::INTERNAL_SERVER_ERROR, "not_kept", "it could not be written; see the log")
+            }
             Self::TooManyGuesses => {
                 (S::TOO_MANY_REQUESTS, "too_many_guesses", "too many wrong tokens; wait a minute")
             }
@@ -92,7 +111,10 @@ impl From<qd_broker::NotFound> for Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, code, message) = self.parts();
-        let retryable = matches!(self, Self::NotTaken | Self::Stopping | Self::TooManyGuesses);
+        let retryable = matches!(
+            self,
+            Self::NotTaken | Self::Stopping | Self::TooManyGuesses | Self::TooManyRequests
+        );
         let problem = Problem { code: code.to_owned(), message: message.to_owned(), retryable };
         (status, Json(problem)).into_response()
     }

@@ -8,16 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::{debug, info};
 
 use crate::auth::{Scope, Tokens};
+use crate::browsers::Browsers;
 use crate::error::Refusal;
-use crate::limits::{GUESS_WINDOW, GUESSES_MAX};
+use crate::limits::{GUESS_WINDOW, GUESSES_MAX, REQUESTS_AT_ONCE, REQUESTS_PER_S};
 use crate::routes::{Need, need};
+use crate::sign_in::{cookie, now_s};
 
 /// Writes carry it. A page of another site cannot send it without asking first.
 pub const HEADER: &str = "x-quarterdeck";
@@ -33,10 +38,55 @@ pub enum Via {
 /// What a port knows about who may come in.
 #[derive(Debug)]
 pub struct Port {
-    pub tokens: Tokens,
-    /// `127.0.0.1:47892` and the like: the names by which it is reached.
-    pub names: Vec<String>,
-    pub guesses: Mutex<Guesses>,
+    tokens: Tokens,
+    browsers: Arc<Browsers>,
+    names: Names,
+    guesses: Mutex<Guesses>,
+    budget: Mutex<Budget>,
+}
+
+/// The names by which a port is reached.
+#[derive(Debug)]
+pub struct Names {
+    /// `127.0.0.1:47892` and the like.
+    loopback: Vec<String>,
+    /// Those of a proxy in front of it, which may speak TLS.
+    public: Vec<String>,
+}
+
+impl Names {
+    fn is_host(&self, host: &str) -> bool {
+        let same = |name: &String| name.eq_ignore_ascii_case(host);
+        self.loopback.iter().any(same) || self.public.iter().any(same)
+    }
+
+    fn is_origin(&self, origin: &str) -> bool {
+        if let Some(host) = origin.strip_prefix("http://") {
+            return self.is_host(host);
+        }
+        let secure = origin.strip_prefix("https://");
+        secure.is_some_and(|host| self.public.iter().any(|name| name.eq_ignore_ascii_case(host)))
+    }
+}
+
+/// Requests that are still to be answered. It fills up as time goes by.
+#[derive(Debug)]
+struct Budget {
+    left: f64,
+    at: Instant,
+}
+
+impl Budget {
+    fn spend(&mut self, now: Instant) -> bool {
+        let earned = now.duration_since(self.at).as_secs_f64() * f64::from(REQUESTS_PER_S);
+        self.left = (self.left + earned).min(f64::from(REQUESTS_AT_ONCE));
+        self.at = now;
+        let enough = self.left >= 1.0;
+        if enough {
+            self.left -= 1.0;
+        }
+        enough
+    }
 }
 
 /// Wrong tokens within the present window.
@@ -61,6 +111,22 @@ impl Guesses {
     }
 }
 
+/// What browsers are told with every answer: run nothing and load nothing from elsewhere, be in no
+/// frame, guess no types, keep nothing.
+const PROTECTION: [(HeaderName, &str); 6] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), microphone=(), geolocation=()"),
+];
+
 /// Looks at a request, and answers it if it may not pass.
 pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -74,6 +140,7 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
             Err(refusal) => refusal.into_response(),
         },
     };
+    let response = (PROTECTION, response).into_response();
     let status = response.status().as_u16();
     if need == Some(Need::Scope(Scope::Ingest)) && status < 400 {
         debug!(%method, path, status, "request");
@@ -84,20 +151,42 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
 }
 
 impl Port {
+    pub fn new(port: u16, tokens: Tokens, browsers: Arc<Browsers>, hosts: Vec<String>) -> Self {
+        let loopback = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+        let names = Names { loopback: loopback.into(), public: hosts };
+        let budget = Budget { left: f64::from(REQUESTS_AT_ONCE), at: Instant::now() };
+        let (guesses, budget) = (Mutex::default(), Mutex::new(budget));
+        Self { tokens, browsers, names, guesses, budget }
+    }
+
     fn judge(&self, method: &Method, headers: &HeaderMap, need: Need) -> Result<(), Refusal> {
         let now = Instant::now();
-        let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
+        let reports = need == Need::Scope(Scope::Ingest);
+        if !reports && !self.budget.lock().unwrap_or_else(PoisonError::into_inner).spend(now) {
+            return Err(Refusal::TooManyRequests);
+        }
         let bearer = bearer(headers);
-        let scope = match bearer {
-            Some(_) if guesses.too_many(now) => return Err(Refusal::TooManyGuesses),
-            Some(token) => self.tokens.scope_of(token),
-            None => None,
+        // Whoever reports shows what it was given to report with, and nothing that a browser adds.
+        let cookie = if reports { None } else { cookie(headers) };
+        let scope = match (bearer, cookie) {
+            (Some(token), _) => self.scope_of(token, now)?,
+            (None, Some(cookie)) => self.browsers.scope_of(cookie, now_s()),
+            (None, None) => None,
         };
-        if bearer.is_some() && scope.is_none() {
+        let has_token = bearer.or(cookie).is_some();
+        judge(&Shown::of(method, headers, has_token, scope), &self.names, need)
+    }
+
+    fn scope_of(&self, token: &str, now: Instant) -> Result<Option<Scope>, Refusal> {
+        let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
+        if guesses.too_many(now) {
+            return Err(Refusal::TooManyGuesses);
+        }
+        let scope = self.tokens.scope_of(token);
+        if scope.is_none() {
             guesses.count += 1;
         }
-        drop(guesses);
-        judge(&Shown::of(method, headers, bearer.is_some(), scope), &self.names, need)
+        Ok(scope)
     }
 }
 
@@ -132,28 +221,32 @@ impl<'a> Shown<'a> {
 }
 
 /// Whether it may pass, or the first reason why not.
-pub fn judge(shown: &Shown<'_>, names: &[String], need: Need) -> Result<(), Refusal> {
-    let ours = |host: &str| names.iter().any(|name| name.eq_ignore_ascii_case(host));
-    if !shown.host.is_some_and(ours) {
+pub fn judge(shown: &Shown<'_>, names: &Names, need: Need) -> Result<(), Refusal> {
+    if !shown.host.is_some_and(|host| names.is_host(host)) {
         return Err(Refusal::ForeignHost);
     }
-    let own_origin = |origin: &str| origin.strip_prefix("http://").is_some_and(ours);
-    if shown.origin.is_some_and(|origin| !own_origin(origin)) {
+    if shown.origin.is_some_and(|origin| !names.is_origin(origin)) {
         return Err(Refusal::ForeignOrigin);
     }
     // `none` is the address bar.
     if shown.fetch_site.is_some_and(|site| site != "same-origin" && site != "none") {
         return Err(Refusal::ForeignOrigin);
     }
-    let Need::Scope(needed) = need else { return Ok(()) };
-    match shown.scope {
-        Some(scope) if scope >= needed => {}
-        Some(_) => return Err(Refusal::WeakScope),
-        None if shown.has_token => return Err(Refusal::WrongToken),
-        None => return Err(Refusal::NoToken),
-    }
+    let is_report = match need {
+        Need::Nothing => return Ok(()),
+        Need::Code => false,
+        Need::Scope(needed) => {
+            match shown.scope {
+                Some(scope) if scope >= needed => {}
+                Some(_) => return Err(Refusal::WeakScope),
+                None if shown.has_token => return Err(Refusal::WrongToken),
+                None => return Err(Refusal::NoToken),
+            }
+            needed == Scope::Ingest
+        }
+    };
     // Agents and their exporters report as they can.
-    if shown.writes && needed > Scope::Ingest {
+    if shown.writes && !is_report {
         if !shown.content_type.is_some_and(is_json) {
             return Err(Refusal::NotJson);
         }
@@ -196,7 +289,10 @@ mod tests {
 
     #[track_caller]
     fn check(shown: Shown<'_>, need: Need, expected: Result<(), Refusal>) {
-        let names = ["127.0.0.1:47892", "localhost:47892"].map(str::to_owned);
+        let names = Names {
+            loopback: vec!["127.0.0.1:47892".into(), "localhost:47892".into()],
+            public: vec!["box.example.ts.net".into()],
+        };
         assert_eq!(judge(&shown, &names, need), expected, "{shown:?}");
     }
 
@@ -251,6 +347,41 @@ mod tests {
             Need::Scope(Scope::Observe),
             Err(Refusal::WeakScope),
         );
+    }
+
+    #[test]
+    fn a_name_in_front_of_us_may_speak_tls_and_the_loopback_does_not() {
+        let public = Shown { host: Some("box.example.ts.net"), ..good() };
+        for origin in ["https://box.example.ts.net", "http://Box.example.ts.net"] {
+            check(Shown { origin: Some(origin), ..public }, OPERATE, Ok(()));
+        }
+        for origin in ["https://box.example.ts.net:1", "https://127.0.0.1:47892", "https://ts.net"]
+        {
+            let shown = Shown { origin: Some(origin), ..public };
+            check(shown, OPERATE, Err(Refusal::ForeignOrigin));
+        }
+    }
+
+    #[test]
+    fn a_code_is_no_excuse_for_a_form() {
+        let nobody = Shown { has_token: false, scope: None, ..good() };
+        check(nobody, Need::Code, Ok(()));
+        let form = Some("application/x-www-form-urlencoded");
+        check(Shown { content_type: form, ..nobody }, Need::Code, Err(Refusal::NotJson));
+        check(Shown { has_header: false, ..nobody }, Need::Code, Err(Refusal::NoHeader));
+        let foreign = Shown { origin: Some("http://evil.example"), ..nobody };
+        check(foreign, Need::Code, Err(Refusal::ForeignOrigin));
+    }
+
+    #[test]
+    fn a_flood_of_requests_waits() {
+        let start = Instant::now();
+        let mut budget = Budget { left: f64::from(REQUESTS_AT_ONCE), at: start };
+        assert!((0..REQUESTS_AT_ONCE).all(|_| budget.spend(start)));
+        assert!(!budget.spend(start));
+        let later = start + std::time::Duration::from_secs(1);
+        assert!((0..REQUESTS_PER_S).all(|_| budget.spend(later)));
+        assert!(!budget.spend(later));
     }
 
     #[test]

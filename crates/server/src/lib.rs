@@ -6,6 +6,7 @@
 //! (see `guard`). Invariant: no route answers before the guard has looked at the request.
 
 mod auth;
+mod browsers;
 mod error;
 mod feed;
 mod frames;
@@ -16,13 +17,15 @@ mod live;
 mod otlp;
 mod routes;
 mod server;
+mod sign_in;
 mod signals;
 mod stream;
 mod wire;
 
 pub use auth::{Scope, Tokens};
+pub use browsers::BrowserView;
 pub use error::Error;
 pub use guard::HEADER;
 pub use routes::{Need, ROUTES, Route};
-pub use server::{PORT, Server};
-pub use wire::{About, Problem, SessionList, Summary};
+pub use server::{Doors, PORT, Server};
+pub use wire::{About, Link, LinkWanted, Problem, SessionList, Summary};

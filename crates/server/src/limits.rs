@@ -45,6 +45,29 @@ pub const GUESSES_MAX: u32 = 60;
 
 pub const GUESS_WINDOW: Duration = Duration::from_secs(60);
 
+/// Wrong codes within a minute after which no code is looked at.
+pub const WRONG_CODES_MAX: u32 = 20;
+
+/// A link to sign in with is used at once, or by a phone that has to be fetched first.
+pub const LINK_LIVES_S: u64 = 10 * 60;
+
+/// Links that wait to be used; the oldest goes.
+pub const LINKS_MAX: usize = 16;
+
+/// A browser that nobody opened for a quarter signs in again.
+pub const COOKIE_LIVES_S: u64 = 90 * 24 * 60 * 60;
+
+/// Browsers that are signed in; the one that was seen longest ago goes.
+pub const BROWSERS_MAX: usize = 64;
+
+/// What a browser calls itself.
+pub const BROWSER_NAME_BYTES_MAX: usize = 200;
+
+/// Requests that the port answers at once, and each second after that; reports of agents do not
+/// count. A page makes a dozen when it opens; a thousand pages that come back after a restart fit.
+pub const REQUESTS_AT_ONCE: u32 = 4_000;
+pub const REQUESTS_PER_S: u32 = 400;
+
 /// Bytes that one connection buffers: the longest head of a request, many times over.
 pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
 

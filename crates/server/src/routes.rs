@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{ingest, live, signals, stream};
+use crate::{ingest, live, sign_in, signals, stream};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,8 @@ pub struct Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     Nothing,
+    /// Nothing but the code that it carries; otherwise it is a write like others.
+    Code,
     Scope(Scope),
 }
 
@@ -33,8 +35,13 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 12] = [
+pub const ROUTES: [Route; 17] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
+    Route { method: "POST", path: "/api/sign-in", need: Need::Code },
+    route("POST", "/api/sign-out", Scope::Observe),
+    route("POST", "/api/links", Scope::Admin),
+    route("GET", "/api/browsers", Scope::Admin),
+    route("POST", "/api/browsers/{id}/forget", Scope::Admin),
     route("POST", "/api/live/hook", Scope::Ingest),
     route("POST", "/v1/logs", Scope::Ingest),
     route("POST", "/v1/metrics", Scope::Ingest),
@@ -67,6 +74,11 @@ pub fn router(server: Server, via: Via) -> Router {
         .layer(RequestDecompressionLayer::new());
     Router::new()
         .route("/healthz", get(live::healthz))
+        .route("/api/sign-in", post(sign_in::sign_in))
+        .route("/api/sign-out", post(sign_in::sign_out))
+        .route("/api/links", post(sign_in::link))
+        .route("/api/browsers", get(sign_in::browsers))
+        .route("/api/browsers/{id}/forget", post(sign_in::forget))
         .route("/api/health", get(live::health))
         .route("/api/live/hook", post(ingest::hook))
         .route("/api/live/sessions", get(live::sessions))

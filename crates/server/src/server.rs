@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use tracing::{debug, warn};
 
 use crate::auth::Tokens;
+use crate::browsers::Browsers;
 use crate::error::Refusal;
 use crate::feed::Feed;
 use crate::guard::{Port, Via};
@@ -35,7 +36,19 @@ pub struct Server {
     handle: Handle,
     feed: Feed,
     readers: Readers,
+    browsers: Arc<Browsers>,
     port: u16,
+}
+
+/// Where it listens, and who may come in.
+#[derive(Debug)]
+pub struct Doors {
+    pub socket: UnixListener,
+    pub port: TcpListener,
+    pub tokens: Tokens,
+    /// Names beside the loopback's by which the port is reached, through a proxy that speaks TLS:
+    /// `box.example.ts.net`, with a port if it is not the usual one.
+    pub hosts: Vec<String>,
 }
 
 impl Server {
@@ -48,18 +61,17 @@ impl Server {
     /// Serves both doors until `stop`. Connections that are open then end with the process.
     pub async fn serve(
         handle: Handle,
-        tokens: Tokens,
-        socket: UnixListener,
-        port: TcpListener,
+        doors: Doors,
         stop: watch::Receiver<bool>,
     ) -> Result<(), Error> {
+        let Doors { socket, port, tokens, hosts } = doors;
         let address = port.local_addr().map_err(|source| Error::Accept { source })?;
+        let browsers = Arc::new(Browsers::open(tokens.folder())?);
         let feed = Feed::start(handle.clone());
-        let server = Self { handle, feed, readers: Readers::default(), port: address.port() };
-        let names = ["127.0.0.1", "localhost", "[::1]"]
-            .map(|name| format!("{name}:{}", address.port()))
-            .into();
-        let guarded = Arc::new(Port { tokens, names, guesses: Default::default() });
+        let readers = Readers::default();
+        let server =
+            Self { handle, feed, readers, browsers: browsers.clone(), port: address.port() };
+        let guarded = Arc::new(Port::new(address.port(), tokens, browsers, hosts));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
         tokio::join!(
@@ -75,6 +87,10 @@ impl Server {
 
     pub(crate) fn feed(&self) -> &Feed {
         &self.feed
+    }
+
+    pub(crate) fn browsers(&self) -> &Browsers {
+        &self.browsers
     }
 
     pub(crate) fn readers(&self) -> Readers {

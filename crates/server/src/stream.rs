@@ -94,7 +94,7 @@ impl Reader {
         sleep_until(self.sent_at + gap).await;
         let text = match self.feed.after(number) {
             Next::Nothing => self.news().await,
-            known => known,
+            known @ (Next::Frames(..) | Next::Lost) => known,
         };
         self.sent_at = Instant::now();
         Some(match text {

@@ -30,6 +30,30 @@ pub struct Removed {
     pub session_id: SessionId,
 }
 
+/// `POST /api/links`: what the link shall allow; `operate` if it does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkWanted {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
+/// A link that signs one browser in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    /// To be put behind the address by which the browser reaches us.
+    pub path: String,
+    pub lives_s: u64,
+}
+
+/// `POST /api/sign-in`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SignIn {
+    pub code: String,
+}
+
 /// `GET /api/health`: who we are and how we are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

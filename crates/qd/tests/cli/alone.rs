@@ -12,7 +12,7 @@ struct Started(Pid);
 impl Started {
     fn by(world: &World) -> Self {
         let told = world.run(&[]).expect(0);
-        assert!(told.out.contains("No agent has been seen"), "{told:?}");
+        assert!(told.out.contains("/sign-in#"), "{told:?}");
         let (_, rest) = told.err.split_once("process ").expect("it says which");
         let pid = rest.split(',').next().and_then(|pid| pid.parse().ok()).expect("a number");
         Self(Pid::from_raw(pid).expect("a process"))
@@ -36,6 +36,23 @@ fn a_daemon_is_started_once_and_outlives_the_command() {
     assert!(again.err.is_empty(), "{again:?}");
     let log = fs::read_to_string(world.state().join("qd.log")).expect("a log");
     assert!(log.contains("listening"), "{log}");
+}
+
+#[test]
+fn a_link_is_for_one_browser_and_browsers_are_listed() {
+    let world = World::new();
+    let _started = Started::by(&world);
+    let link = |arguments: &[&str]| world.run(arguments).expect(0).out;
+    let one = link(&["open", "--no-browser"]);
+    assert!(one.starts_with("http://127.0.0.1:") && one.contains("/sign-in#"), "{one}");
+    assert_ne!(one, link(&["open", "--no-browser"]));
+    let elsewhere = link(&["open", "--host", "box.example.ts.net", "--scope", "observe"]);
+    assert!(elsewhere.starts_with("https://box.example.ts.net/sign-in#"), "{elsewhere}");
+    assert_eq!(link(&["browsers", "--json"]).trim(), "[]");
+    let nobody = world.run(&["browsers", "forget", "1234"]).expect(1);
+    assert!(nobody.err.contains("no browser of that id"), "{nobody:?}");
+    let ingest = world.run(&["open", "--scope", "ingest"]).expect(1);
+    assert!(ingest.err.contains("observe, operate or admin"), "{ingest:?}");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The server on a real port and a real socket, over a real loop: who is let in, what is taken,
 //! and what the stream says.
 
+mod attacks;
+mod sign_in;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +13,7 @@ use std::time::Duration;
 
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
-use qd_server::{HEADER, Need, ROUTES, Route, Scope, Server, Tokens};
+use qd_server::{Doors, HEADER, Need, ROUTES, Route, Scope, Server, Tokens};
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime as Tokio;
@@ -49,7 +52,9 @@ impl Daemon {
             let listener = Server::listen(0).await.expect("a port");
             let port = listener.local_addr().expect("an address").port();
             tokio::spawn(runtime.run());
-            tokio::spawn(Server::serve(handle, tokens.clone(), socket, listener, stopped));
+            let hosts = vec!["box.example.ts.net".to_owned()];
+            let doors = Doors { socket, port: listener, tokens: tokens.clone(), hosts };
+            tokio::spawn(Server::serve(handle, doors, stopped));
             port
         });
         Self { folder, port, tokens, stop, tokio: Some(tokio) }
@@ -193,6 +198,11 @@ fn every_route_refuses_whoever_should_not_be_there() {
         assert_eq!(origin.refused(), (403, "foreign_origin".into()), "{route:?}");
         let site = admin().with("sec-fetch-site", "cross-site");
         assert_eq!(site.refused(), (403, "foreign_origin".into()), "{route:?}");
+        if route.need == Need::Code {
+            assert_eq!(plain().refused(), (415, "not_json".into()), "{route:?}");
+            let json = plain().with("content-type", "application/json");
+            assert_eq!(json.refused(), (403, "no_header".into()), "{route:?}");
+        }
         let Need::Scope(needed) = route.need else { continue };
         assert_eq!(plain().refused(), (401, "no_token".into()), "{route:?}");
         let cookie =
@@ -402,6 +412,6 @@ fn readers_are_told_that_the_daemon_stops() {
 }
 
 fn last_id(told: &str) -> String {
-    let ids = told.lines().filter_map(|line| line.strip_prefix("id: "));
-    ids.last().expect("an id").to_owned()
+    let mut ids = told.lines().rev().filter_map(|line| line.strip_prefix("id: "));
+    ids.next().expect("an id").to_owned()
 }
