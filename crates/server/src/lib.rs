@@ -14,6 +14,7 @@ mod guard;
 mod ingest;
 pub mod limits;
 mod live;
+mod metrics;
 mod otlp;
 mod routes;
 mod server;

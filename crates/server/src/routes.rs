@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{ingest, live, sign_in, signals, stream};
+use crate::{ingest, live, metrics, sign_in, signals, stream};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 17] = [
+pub const ROUTES: [Route; 18] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     Route { method: "POST", path: "/api/sign-in", need: Need::Code },
     route("POST", "/api/sign-out", Scope::Observe),
@@ -47,6 +47,7 @@ pub const ROUTES: [Route; 17] = [
     route("POST", "/v1/metrics", Scope::Ingest),
     route("POST", "/v1/traces", Scope::Ingest),
     route("GET", "/api/health", Scope::Observe),
+    route("GET", "/metrics", Scope::Observe),
     route("GET", "/api/live/sessions", Scope::Observe),
     route("GET", "/api/live/sessions/{id}", Scope::Observe),
     route("GET", "/api/live/summary", Scope::Observe),
@@ -80,6 +81,7 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/browsers", get(sign_in::browsers))
         .route("/api/browsers/{id}/forget", post(sign_in::forget))
         .route("/api/health", get(live::health))
+        .route("/metrics", get(metrics::metrics))
         .route("/api/live/hook", post(ingest::hook))
         .route("/api/live/sessions", get(live::sessions))
         .route("/api/live/sessions/{id}", get(live::session))
