@@ -5,6 +5,7 @@
 
 mod clients;
 mod fuzz;
+mod prices;
 mod rules;
 
 use std::ffi::OsStr;
@@ -30,6 +31,9 @@ cargo xtask bench live
 cargo xtask bench ingest|tail|board|idle [--minutes N]
                      the daemon: hooks a second beside a server that keeps nothing; a line until
                      its event; a restart and the whole board; what it uses at rest
+cargo xtask prices LIST DATE
+                     make the price table anew: LIST is LiteLLM's
+                     model_prices_and_context_window.json, DATE the day it is of
 cargo xtask forwarder
                      build qd-hook as it is shipped, and say where it is
 cargo xtask rules [PATCH…]
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
             let daemon = ["bench", "--package", "qd", "--bench", "daemon", "--", what];
             run("cargo", &[&daemon[..], more].concat())
         }
+        ["prices", list, date] => prices::refresh(list, date),
         ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
         ["rules", only @ ..] => rules::rules(only),
         ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),

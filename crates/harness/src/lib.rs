@@ -15,6 +15,7 @@ mod failure_sign;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gemini_cli;
+mod json_walk;
 pub mod opencode;
 mod otlp;
 mod outbox;
@@ -27,6 +28,7 @@ mod signal;
 #[cfg(test)]
 mod story;
 mod threshold;
+pub mod usage;
 
 use serde::{Deserialize, Serialize};
 
