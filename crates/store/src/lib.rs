@@ -1,4 +1,5 @@
-//! What we remember: the journal, on SQLite. It knows SQL and no rules.
+//! What we remember, on SQLite: the journal, and what was read of session files
+//! ([`UsageIndex`]). It knows SQL and no rules.
 //!
 //! ```text
 //!   append / append_once / write ──► Queue (bounded) ──► writer thread ──► one transaction
@@ -9,7 +10,7 @@
 //!   load ──► snapshot + fold of the tail, on a connection of its own
 //! ```
 //!
-//! [`Journal`] is the whole interface. An entry is [`qd_session::event::Entry`] as JSON text, a
+//! [`Journal`] is the whole interface to the journal. An entry is [`qd_session::event::Entry`] as JSON text, a
 //! snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
 //!
 //! ```no_run
@@ -57,6 +58,7 @@ mod schema;
 mod settings;
 mod tally;
 mod upkeep;
+mod usage_index;
 mod writer;
 
 pub use self::batch::{Alias, Batch, Delivery, MetaChange};
@@ -68,6 +70,7 @@ pub use self::journal::{Journal, Opened};
 pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
 pub use self::receipt::Receipt;
 pub use self::settings::Settings;
+pub use self::usage_index::{FileChange, IndexedFile, UsageIndex};
 pub use self::writer::Health;
 
 /// What every call here answers.

@@ -128,3 +128,7 @@ pub const REASON_BYTES_MAX: usize = 1_024;
 
 /// Prepared statements that a connection keeps: all there are.
 pub const STATEMENTS_MAX: usize = 64;
+
+/// Largest index of what was read of session files. It takes some 4 MB for each GB of history;
+/// when it is full, what does not fit is read again each time.
+pub const INDEX_BYTES_MAX: u64 = 1 << 30;
