@@ -73,7 +73,7 @@ impl Seen {
         }
     }
 
-    fn same_file(self, other: Self) -> bool {
+    pub(crate) fn same_file(self, other: Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
@@ -87,14 +87,22 @@ pub struct Mark {
 
 impl Default for Mark {
     fn default() -> Self {
-        Self::of(&[])
+        Self::NONE
     }
 }
 
 impl Mark {
-    fn of(bytes: &[u8]) -> Self {
+    /// Of nothing.
+    pub(crate) const NONE: Self = Self { len: 0, sum: BASIS };
+
+    /// Of at most [`MARK_BYTES`].
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let sum = fnv(BASIS, bytes);
         Self { len: u8::try_from(bytes.len()).expect("a mark is short"), sum }
+    }
+
+    pub(crate) fn len(self) -> usize {
+        usize::from(self.len)
     }
 }
 
@@ -336,7 +344,7 @@ impl TailReader {
 }
 
 /// Opens a plain file, without ever waiting for one that is not.
-pub(super) fn open(path: &Path) -> io::Result<(File, Seen)> {
+pub(crate) fn open(path: &Path) -> io::Result<(File, Seen)> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
@@ -367,7 +375,7 @@ fn read_on(
         Look::Unchanged => return Ok(Progress::Waiting),
         Look::Restart(why) => Some(why),
         Look::ReadOn => {
-            let mark = &mut window[..usize::from(tail.before_read_to.len)];
+            let mark = &mut window[..tail.before_read_to.len()];
             let offset = tail.read_to - mark.len() as u64;
             let mut filled = 0;
             while filled < mark.len() {

@@ -1,0 +1,115 @@
+//! Which session files there are.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use qd_harness::Harness;
+
+use crate::limits::{HISTORY_DEPTH_MAX, HISTORY_FILES_MAX};
+use crate::sources::places::{Place, PlaceKind};
+
+/// A file that may tell what something cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    pub harness: Harness,
+    /// The folder it lies below.
+    pub place: Arc<Path>,
+    pub path: PathBuf,
+}
+
+/// Something that could not be read. The rest was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    pub path: PathBuf,
+    pub what: String,
+}
+
+impl Trouble {
+    pub fn at(path: &Path, what: impl ToString) -> Self {
+        Self { path: path.to_owned(), what: what.to_string() }
+    }
+}
+
+/// The session files at these places, sorted by path within each.
+pub fn find(places: &[Place]) -> (Vec<FoundFile>, Vec<Trouble>) {
+    let mut search = Search {
+        place: Path::new("").into(),
+        files: Vec::new(),
+        troubles: Vec::new(),
+        entered: HashSet::new(),
+    };
+    for place in places.iter().filter(|place| place.kind == PlaceKind::Transcripts) {
+        let begin = search.files.len();
+        search.place = place.path.as_path().into();
+        search.enter(place, &place.path, 0);
+        search.files[begin..].sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    }
+    (search.files, search.troubles)
+}
+
+#[derive(Debug)]
+struct Search {
+    place: Arc<Path>,
+    files: Vec<FoundFile>,
+    troubles: Vec<Trouble>,
+    /// Folders that a link led to: a link into its own parent would never end.
+    entered: HashSet<(u64, u64)>,
+}
+
+impl Search {
+    fn enter(&mut self, place: &Place, folder: &Path, depth: usize) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            // An agent that was never used here, or a folder that has just gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => return self.troubles.push(Trouble::at(folder, error)),
+        };
+        if depth > HISTORY_DEPTH_MAX {
+            return self.troubles.push(Trouble::at(folder, "is too deep to be entered"));
+        }
+        for entry in entries {
+            let seen = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
+            match seen {
+                Ok((path, kind)) if kind.is_dir() => self.enter(place, &path, depth + 1),
+                Ok((path, kind)) if kind.is_symlink() => self.follow(place, path, depth),
+                Ok((path, kind)) if kind.is_file() => self.take(place, path),
+                Ok(_) => {}
+                Err(error) => self.troubles.push(Trouble::at(folder, error)),
+            }
+        }
+    }
+
+    fn follow(&mut self, place: &Place, path: PathBuf, depth: usize) {
+        match fs::metadata(&path) {
+            Ok(end) if end.is_dir() => {
+                if self.entered.insert((end.dev(), end.ino())) {
+                    self.enter(place, &path, depth + 1);
+                }
+            }
+            Ok(end) if end.is_file() => self.take(place, path),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => self.troubles.push(Trouble::at(&path, error)),
+        }
+    }
+
+    fn take(&mut self, place: &Place, path: PathBuf) {
+        let is_wanted = path.strip_prefix(&place.path).is_ok_and(place.wants());
+        if !is_wanted {
+            return;
+        }
+        if self.files.len() < HISTORY_FILES_MAX {
+            self.files.push(FoundFile {
+                harness: place.harness,
+                place: Arc::clone(&self.place),
+                path,
+            });
+        } else if self.files.len() == HISTORY_FILES_MAX {
+            self.troubles.push(Trouble::at(&path, "and what follows: too many files"));
+        }
+    }
+}

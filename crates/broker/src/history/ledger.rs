@@ -1,0 +1,137 @@
+//! Every response once, whoever told it.
+//!
+//! A resumed or forked session repeats the past of another one in a file of its own, and an aside
+//! may repeat its session's: of all tellings one is counted (see [`Rank`]).
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use qd_harness::Harness;
+use qd_harness::usage::{MessageKey, ResponseKey, Speed, Tokens};
+use qd_session::moment::Timestamp;
+
+use super::names::{Names, Number};
+use super::portion::{Portion, Told};
+
+#[derive(Debug, Default)]
+pub struct Ledger {
+    names: Names,
+    entries: Vec<Entry>,
+    by_response: HashMap<ResponseKey, u32, BuildHasherDefault<Mixed>>,
+    by_message: HashMap<MessageKey, u32, BuildHasherDefault<Mixed>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    told: Told,
+    harness: Harness,
+    project: Option<Number>,
+}
+
+/// A response that counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counted<'a> {
+    pub harness: Harness,
+    pub project: Option<&'a Arc<str>>,
+    pub session: &'a Arc<str>,
+    pub model: Option<&'a Arc<str>>,
+    pub speed: Option<Speed>,
+    pub at: Timestamp,
+    pub tokens: Tokens,
+    /// As its client says.
+    pub cost: Option<f64>,
+    /// Of a subagent, or beside the conversation.
+    pub aside: bool,
+}
+
+impl Ledger {
+    /// Takes in what a file told. Of equals the first one counts, so files come in the order of
+    /// their paths.
+    pub fn take(&mut self, harness: Harness, project: Option<&str>, portion: &Portion) {
+        let numbers: Vec<Number> =
+            portion.names().iter().map(|name| self.names.number(name)).collect();
+        let project = project.map(|project| self.names.number(project));
+        self.by_response.reserve(portion.told().len());
+        self.by_message.reserve(portion.told().len());
+        for told in portion.told() {
+            self.count(Entry { told: told.renamed(&numbers), harness, project });
+        }
+    }
+
+    pub fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
+        self.entries.iter().map(|entry| Counted {
+            harness: entry.harness,
+            project: entry.project.map(|project| self.names.name(project)),
+            session: self.names.name(entry.told.session),
+            model: entry.told.model.map(|model| self.names.name(model)),
+            speed: entry.told.speed,
+            at: entry.told.at,
+            tokens: entry.told.tokens.into(),
+            cost: entry.told.cost,
+            aside: entry.told.aside,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn count(&mut self, entry: Entry) {
+        let Some((response, message)) = entry.told.key else {
+            self.entries.push(entry);
+            return;
+        };
+        let known = self.by_response.get(&response).copied().or_else(|| {
+            let of_message = *self.by_message.get(&message)?;
+            let is_aside = entry.told.aside || self.entries[of_message as usize].told.aside;
+            is_aside.then_some(of_message)
+        });
+        let number = match known {
+            Some(number) => {
+                let known = &mut self.entries[number as usize];
+                if entry.told.rank() > known.told.rank() {
+                    *known = entry;
+                }
+                number
+            }
+            None => {
+                let number = u32::try_from(self.entries.len()).expect("fewer responses than bytes");
+                self.entries.push(entry);
+                number
+            }
+        };
+        self.by_response.insert(response, number);
+        self.by_message.entry(message).or_insert(number);
+    }
+}
+
+/// The keys are checksums: their own bits are mixed enough.
+#[derive(Debug, Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut part = [0; 8];
+            part[..chunk.len()].copy_from_slice(chunk);
+            self.0 ^= u64::from_le_bytes(part);
+        }
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 ^= key as u64 ^ (key >> 64) as u64;
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 ^= key;
+    }
+}

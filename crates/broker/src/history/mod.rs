@@ -1,0 +1,28 @@
+//! What every session of this machine cost, from the files that agents leave.
+//!
+//! ```text
+//!   finding ──► files ──► scanning (two threads, a window each) ──► portions ──► Ledger ──► sums
+//!                 ▲                                                    │
+//!                 └────────── where reading stopped ◄── index ◄────────┘
+//! ```
+//!
+//! Blocking: for a command, or a thread of its own. The index only saves reading: without it the
+//! answer is the same, and later.
+
+mod finding;
+#[expect(clippy::module_inception, reason = "the noun inside it")]
+mod history;
+mod ledger;
+mod names;
+mod packing;
+mod portion;
+mod report;
+mod scanning;
+mod window;
+
+pub use self::finding::{FoundFile, Trouble, find};
+pub use self::history::History;
+pub use self::ledger::{Counted, Ledger};
+pub use self::portion::Portion;
+pub use self::report::{By, ModelRow, Query, Report, Row, SessionRow, report};
+pub use self::scanning::{Job, Known, News, Progress, Scanned, scan};
