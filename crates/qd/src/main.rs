@@ -18,8 +18,10 @@ mod service;
 mod session_line;
 mod status;
 mod story;
+mod usage;
 mod wait;
 mod watch;
+mod zone;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -83,6 +85,7 @@ enum Command {
         /// A session: its id, or a beginning of it that is unique
         session: String,
     },
+    Usage(usage::UsageArgs),
     Record(record::RecordArgs),
     Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
@@ -134,6 +137,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "qd", &mut std::io::stdout());

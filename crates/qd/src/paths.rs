@@ -26,6 +26,11 @@ impl Paths {
         Ok(Self { home, state, socket })
     }
 
+    /// How far session files were read, and what they told.
+    pub fn usage_index(&self) -> PathBuf {
+        self.state.join("usage.db")
+    }
+
     pub fn tokens(&self) -> PathBuf {
         self.state.join("tokens")
     }
