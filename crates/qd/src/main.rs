@@ -2,6 +2,7 @@
 
 mod background;
 mod capture;
+mod config;
 mod daemon;
 mod demo;
 mod doctor;
@@ -19,6 +20,7 @@ mod session_line;
 mod status;
 mod story;
 mod usage;
+mod usage_table;
 mod wait;
 mod watch;
 mod zone;

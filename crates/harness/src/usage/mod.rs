@@ -5,6 +5,7 @@
 //! broker's business.
 
 mod calendar;
+mod limit;
 mod price;
 mod price_table;
 mod reader;
@@ -13,6 +14,7 @@ mod sum;
 mod tokens;
 
 pub use self::calendar::Day;
+pub use self::limit::Limit;
 pub use self::price::{Charge, Price, Rates};
 pub use self::price_table::{Found, PriceTable};
 pub use self::reader::FileReader;

@@ -1,26 +1,28 @@
 //! Who reads the lines of a session file, by its client.
 
-use super::Reading;
-use crate::{Harness, claude_code};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Limit, Reading};
+use crate::{Harness, claude_code, codex, gemini_cli};
 
 /// Reads one file's lines in their order.
 #[derive(Debug)]
 pub enum FileReader {
     ClaudeCode,
+    Codex(Box<codex::usage::Rollout>),
+    GeminiCli(Box<gemini_cli::usage::ChatFile>),
 }
 
 impl FileReader {
     /// For a file from its beginning, or from where a reader with this memory stopped. None for a
     /// client whose files do not tell.
-    pub fn resume(harness: Harness, _memory: Option<&str>) -> Option<Self> {
+    pub fn resume(harness: Harness, memory: Option<&str>) -> Option<Self> {
         match harness {
             Harness::ClaudeCode => Some(Self::ClaudeCode),
-            Harness::Codex
-            | Harness::GeminiCli
-            | Harness::KiloCode
-            | Harness::Cline
-            | Harness::Opencode
-            | Harness::Acp => None,
+            Harness::Codex => Some(Self::Codex(remembered(memory))),
+            Harness::GeminiCli => Some(Self::GeminiCli(remembered(memory))),
+            Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => None,
         }
     }
 
@@ -28,6 +30,7 @@ impl FileReader {
     pub fn mark(&self) -> Option<&'static [u8]> {
         match self {
             Self::ClaudeCode => Some(claude_code::usage::MARK),
+            Self::Codex(_) | Self::GeminiCli(_) => None,
         }
     }
 
@@ -35,6 +38,8 @@ impl FileReader {
     pub fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
         match self {
             Self::ClaudeCode => claude_code::usage::read_marked(line),
+            Self::Codex(rollout) => rollout.read(line),
+            Self::GeminiCli(chat) => chat.read(line),
         }
     }
 
@@ -42,6 +47,24 @@ impl FileReader {
     pub fn memory(&self) -> Option<String> {
         match self {
             Self::ClaudeCode => None,
+            Self::Codex(rollout) => Some(spelled(rollout)),
+            Self::GeminiCli(chat) => Some(spelled(chat)),
         }
     }
+
+    /// The usage limits as the file told them last.
+    pub fn limits(&self) -> &[Limit] {
+        match self {
+            Self::Codex(rollout) => rollout.limits(),
+            Self::ClaudeCode | Self::GeminiCli(_) => &[],
+        }
+    }
+}
+
+fn remembered<T: Default + DeserializeOwned>(memory: Option<&str>) -> Box<T> {
+    memory.and_then(|memory| serde_json::from_str(memory).ok()).unwrap_or_default()
+}
+
+fn spelled(reader: &impl Serialize) -> String {
+    serde_json::to_string(reader).expect("texts and numbers can be spelled")
 }
