@@ -5,11 +5,14 @@
 //! one that somebody else has gone past is left out. Nothing in it is the only copy of anything
 //! but for session files that were deleted since; so a damaged one is set aside, not deleted.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
 use crate::file::{self, DamagedFile};
 use crate::limits::{BUSY_WAIT_MAX, CACHE_KIB, INDEX_BYTES_MAX, WAL_BYTES_KEPT};
@@ -30,7 +33,7 @@ pub struct IndexedFile {
     pub memory: Option<String>,
     pub project: Option<String>,
     /// What it told, in the order it was read.
-    pub portions: Vec<Vec<u8>>,
+    pub told: Vec<Vec<u8>>,
 }
 
 /// A session file that was read on.
@@ -48,7 +51,7 @@ pub struct FileChange<'a> {
     /// What it told before is void.
     pub anew: bool,
     /// What is new; may be empty.
-    pub portion: Vec<u8>,
+    pub told: &'a [u8],
 }
 
 impl UsageIndex {
@@ -86,28 +89,38 @@ impl UsageIndex {
     /// The files found below a place, by path.
     pub fn files(&self, place: &Path) -> Result<Vec<IndexedFile>> {
         let mut select = self.connection.prepare_cached(
-            "SELECT id, path, harness, position, memory, project FROM file WHERE place = ?1
+            "SELECT id, path, harness, position, memory, project, told FROM file WHERE place = ?1
              ORDER BY path",
         )?;
-        let mut bodies = self
-            .connection
-            .prepare_cached("SELECT body FROM portion WHERE file = ?1 ORDER BY id")?;
+        let mut more = self.more()?;
         let mut rows = select.query(params![place.as_os_str().as_bytes()])?;
         let mut files = Vec::new();
         while let Some(row) = rows.next()? {
-            let id: i64 = row.get(0)?;
-            let path: Vec<u8> = row.get(1)?;
-            let portions = bodies.query_map(params![id], |row| row.get(0))?;
+            let path = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            let first: Vec<u8> = row.get(6)?;
+            let told = std::iter::once(first).chain(more.remove(&row.get(0)?).unwrap_or_default());
             files.push(IndexedFile {
-                path: OsStr::from_bytes(&path).into(),
+                path: OsStr::from_bytes(path).into(),
                 harness: row.get(2)?,
                 position: row.get(3)?,
                 memory: row.get(4)?,
                 project: row.get(5)?,
-                portions: portions.collect::<rusqlite::Result<_>>()?,
+                told: told.filter(|told| !told.is_empty()).collect(),
             });
         }
         Ok(files)
+    }
+
+    /// What files told when they were read on. Most never are.
+    fn more(&self) -> Result<HashMap<i64, Vec<Vec<u8>>>> {
+        let mut select =
+            self.connection.prepare_cached("SELECT file, told FROM more ORDER BY id")?;
+        let mut rows = select.query([])?;
+        let mut all: HashMap<i64, Vec<Vec<u8>>> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            all.entry(row.get(0)?).or_default().push(row.get(1)?);
+        }
+        Ok(all)
     }
 
     /// Writes what was read: all of it, or on an error nothing.
@@ -117,45 +130,10 @@ impl UsageIndex {
         }
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        {
-            let mut find =
-                transaction.prepare_cached("SELECT id, position FROM file WHERE path = ?1")?;
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO file (place, path, harness, position, memory, project)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?;
-            let mut update = transaction.prepare_cached(
-                "UPDATE file SET place = ?2, harness = ?3, position = ?4, memory = ?5,
-                 project = ?6 WHERE id = ?1",
-            )?;
-            let mut void = transaction.prepare_cached("DELETE FROM portion WHERE file = ?1")?;
-            let mut append =
-                transaction.prepare_cached("INSERT INTO portion (file, body) VALUES (?1, ?2)")?;
-            for change in changes {
-                let path = change.path.as_os_str().as_bytes();
-                let place = change.place.as_os_str().as_bytes();
-                let known: Option<(i64, String)> = find
-                    .query_row(params![path], |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()?;
-                if known.as_ref().map(|(_, position)| position.as_str()) != change.before {
-                    continue;
-                }
-                let FileChange { harness, position, memory, project, .. } = change;
-                let id = match known {
-                    Some((id, _)) => {
-                        update.execute(params![id, place, harness, position, memory, project])?;
-                        id
-                    }
-                    None => {
-                        insert.insert(params![place, path, harness, position, memory, project])?
-                    }
-                };
-                if change.anew {
-                    void.execute(params![id])?;
-                }
-                if !change.portion.is_empty() {
-                    append.execute(params![id, change.portion])?;
-                }
+        for change in changes {
+            match change.before {
+                Some(before) => update(&transaction, change, before)?,
+                None => insert(&transaction, change)?,
             }
         }
         transaction.commit()?;
@@ -163,15 +141,52 @@ impl UsageIndex {
     }
 }
 
+/// A file that is new; unless somebody else has read it meanwhile.
+fn insert(transaction: &Transaction<'_>, change: &FileChange<'_>) -> Result<()> {
+    let FileChange { harness, position, memory, project, told, .. } = change;
+    let (place, path) = (change.place.as_os_str().as_bytes(), change.path.as_os_str().as_bytes());
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO file (place, path, harness, position, memory, project, told)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (path) DO NOTHING",
+    )?;
+    insert.execute(params![place, path, harness, position, memory, project, told])?;
+    Ok(())
+}
+
+/// A file that was read on; unless somebody else has read it further meanwhile.
+fn update(transaction: &Transaction<'_>, change: &FileChange<'_>, before: &str) -> Result<()> {
+    let FileChange { harness, position, memory, project, told, .. } = change;
+    let (place, path) = (change.place.as_os_str().as_bytes(), change.path.as_os_str().as_bytes());
+    let mut update = transaction.prepare_cached(
+        "UPDATE file SET place = ?3, harness = ?4, position = ?5, memory = ?6, project = ?7
+         WHERE path = ?1 AND position = ?2 RETURNING id",
+    )?;
+    let values = params![path, before, place, harness, position, memory, project];
+    let id: Option<i64> = update.query_row(values, |row| row.get(0)).optional()?;
+    let Some(id) = id else { return Ok(()) };
+    if change.anew {
+        transaction.prepare_cached("DELETE FROM more WHERE file = ?1")?.execute(params![id])?;
+        transaction
+            .prepare_cached("UPDATE file SET told = ?2 WHERE id = ?1")?
+            .execute(params![id, told])?;
+    } else if !told.is_empty() {
+        transaction
+            .prepare_cached("INSERT INTO more (file, told) VALUES (?1, ?2)")?
+            .execute(params![id, told])?;
+    }
+    Ok(())
+}
+
 static SHAPE: Shape = Shape {
     // `qdus`
     application_id: 0x7164_7573,
     steps: &[
-        // 1: files, and what they told. Paths are bytes.
+        // 1: files, and what they told: at the first reading, and when they were read on. Paths
+        // are bytes.
         "CREATE TABLE file (id INTEGER PRIMARY KEY, place BLOB NOT NULL, path BLOB NOT NULL UNIQUE,
-             harness TEXT NOT NULL, position TEXT NOT NULL, memory TEXT, project TEXT);
-         CREATE INDEX file_of_place ON file (place);
-         CREATE TABLE portion (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, body BLOB NOT NULL);
-         CREATE INDEX portion_of_file ON portion (file);",
+             harness TEXT NOT NULL, position TEXT NOT NULL, memory TEXT, project TEXT,
+             told BLOB NOT NULL);
+         CREATE TABLE more (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, told BLOB NOT NULL);
+         CREATE INDEX more_of_file ON more (file);",
     ],
 };

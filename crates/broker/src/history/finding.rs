@@ -46,7 +46,8 @@ pub fn find(places: &[Place]) -> (Vec<FoundFile>, Vec<Trouble>) {
         let begin = search.files.len();
         search.place = place.path.as_path().into();
         search.enter(place, &place.path, 0);
-        search.files[begin..].sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        // By their bytes; part by part would take ten times as long.
+        search.files[begin..].sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     }
     (search.files, search.troubles)
 }

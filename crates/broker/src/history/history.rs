@@ -122,8 +122,9 @@ impl History {
     }
 
     fn take(&mut self, news: Vec<(FoundFile, News)>) {
-        for (file, read) in &news {
-            self.ledger.take(file.harness, read.project.as_deref(), &read.portion);
+        for (file, read) in news.iter().filter(|(_, read)| !read.told.is_empty()) {
+            let portion = Portion::unpacked(&read.told).expect("just packed");
+            self.ledger.take(file.harness, read.project.as_deref(), &portion);
         }
         let is_written = self.write(&news);
         for (file, read) in news {
@@ -153,7 +154,7 @@ impl History {
                 memory: read.known.memory.as_deref(),
                 project: read.project.as_deref(),
                 anew: read.anew,
-                portion: read.portion.packed(),
+                told: &read.told,
             })
             .collect();
         match index.write(&changes) {
@@ -183,7 +184,7 @@ impl History {
                 }
             };
             for file in files {
-                let unpacked = file.portions.iter().map(|portion| Portion::unpacked(portion));
+                let unpacked = file.told.iter().map(|told| Portion::unpacked(told));
                 let portions: Option<Vec<Portion>> = unpacked.collect();
                 let (Some(portions), Ok(position)) =
                     (portions, serde_json::from_str(&file.position))
@@ -228,7 +229,7 @@ impl History {
                 memory: known.memory.as_deref(),
                 project: project.as_deref(),
                 anew: true,
-                portion: all.packed(),
+                told: &all.packed(),
             }]);
             if let Err(error) = written {
                 self.troubles.push(Trouble::at(&self.index_path, error));

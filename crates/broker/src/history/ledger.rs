@@ -8,11 +8,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use qd_harness::Harness;
-use qd_harness::usage::{MessageKey, ResponseKey, Speed, Tokens};
+use qd_harness::usage::{MessageKey, Rank, ResponseKey, Speed, Tokens};
 use qd_session::moment::Timestamp;
 
 use super::names::{Names, Number};
-use super::portion::{Portion, Told};
+use super::portion::{Counts, Portion, Told};
 
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -22,11 +22,24 @@ pub struct Ledger {
     by_message: HashMap<MessageKey, u32, BuildHasherDefault<Mixed>>,
 }
 
+/// Without its key, which the maps have: a history has many.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    told: Told,
-    harness: Harness,
+    at: Timestamp,
+    cost: Option<f64>,
+    tokens: Counts,
+    session: Number,
+    model: Option<Number>,
     project: Option<Number>,
+    harness: Harness,
+    speed: Option<Speed>,
+    aside: bool,
+}
+
+impl Entry {
+    fn rank(&self) -> Rank {
+        Rank::of(self.aside, self.tokens.into(), self.speed)
+    }
 }
 
 /// A response that counts.
@@ -55,7 +68,10 @@ impl Ledger {
         self.by_response.reserve(portion.told().len());
         self.by_message.reserve(portion.told().len());
         for told in portion.told() {
-            self.count(Entry { told: told.renamed(&numbers), harness, project });
+            let Told { key, session, model, at, tokens, cost, speed, aside } =
+                told.renamed(&numbers);
+            let entry = Entry { at, cost, tokens, session, model, project, harness, speed, aside };
+            self.count(key, entry);
         }
     }
 
@@ -63,13 +79,13 @@ impl Ledger {
         self.entries.iter().map(|entry| Counted {
             harness: entry.harness,
             project: entry.project.map(|project| self.names.name(project)),
-            session: self.names.name(entry.told.session),
-            model: entry.told.model.map(|model| self.names.name(model)),
-            speed: entry.told.speed,
-            at: entry.told.at,
-            tokens: entry.told.tokens.into(),
-            cost: entry.told.cost,
-            aside: entry.told.aside,
+            session: self.names.name(entry.session),
+            model: entry.model.map(|model| self.names.name(model)),
+            speed: entry.speed,
+            at: entry.at,
+            tokens: entry.tokens.into(),
+            cost: entry.cost,
+            aside: entry.aside,
         })
     }
 
@@ -81,20 +97,20 @@ impl Ledger {
         self.entries.is_empty()
     }
 
-    fn count(&mut self, entry: Entry) {
-        let Some((response, message)) = entry.told.key else {
+    fn count(&mut self, key: Option<(ResponseKey, MessageKey)>, entry: Entry) {
+        let Some((response, message)) = key else {
             self.entries.push(entry);
             return;
         };
         let known = self.by_response.get(&response).copied().or_else(|| {
             let of_message = *self.by_message.get(&message)?;
-            let is_aside = entry.told.aside || self.entries[of_message as usize].told.aside;
+            let is_aside = entry.aside || self.entries[of_message as usize].aside;
             is_aside.then_some(of_message)
         });
         let number = match known {
             Some(number) => {
                 let known = &mut self.entries[number as usize];
-                if entry.told.rank() > known.told.rank() {
+                if entry.rank() > known.rank() {
                     *known = entry;
                 }
                 number
@@ -125,10 +141,6 @@ impl Hasher for Mixed {
             part[..chunk.len()].copy_from_slice(chunk);
             self.0 ^= u64::from_le_bytes(part);
         }
-    }
-
-    fn write_u128(&mut self, key: u128) {
-        self.0 ^= key as u64 ^ (key >> 64) as u64;
     }
 
     fn write_u64(&mut self, key: u64) {

@@ -68,11 +68,7 @@ impl From<Counts> for Tokens {
 impl Told {
     /// Which of several tellings is counted.
     pub fn rank(&self) -> Rank {
-        Rank {
-            is_main: !self.aside,
-            tokens: Tokens::from(self.tokens).total(),
-            has_speed: self.speed.is_some(),
-        }
+        Rank::of(self.aside, self.tokens.into(), self.speed)
     }
 }
 
@@ -178,9 +174,10 @@ impl Told {
                 | has(self.aside, ASIDE)
                 | speed,
         );
-        if let Some((ResponseKey(response), MessageKey(message))) = self.key {
-            out.bytes(&response.to_le_bytes());
-            out.bytes(&message.to_le_bytes());
+        if let Some((ResponseKey([first, second]), MessageKey(message))) = self.key {
+            for sum in [first, second, message] {
+                out.bytes(&sum.to_le_bytes());
+            }
         }
         out.number(self.session.into());
         if let Some(model) = self.model {
@@ -199,11 +196,9 @@ impl Told {
     fn unpack(from: &mut Unpacked<'_>, names: usize) -> Option<Self> {
         let flags = from.byte()?;
         let has = |bit: u8| flags & bit != 0;
+        let mut sum = || from.bytes().map(u64::from_le_bytes);
         let key = match has(HAS_KEY) {
-            true => Some((
-                ResponseKey(u128::from_le_bytes(from.bytes()?)),
-                MessageKey(u64::from_le_bytes(from.bytes()?)),
-            )),
+            true => Some((ResponseKey([sum()?, sum()?]), MessageKey(sum()?))),
             false => None,
         };
         let mut name = || {

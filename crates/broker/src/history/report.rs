@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use qd_harness::Harness;
-use qd_harness::usage::{Charge, Day, PriceTable, Speed, Sum};
+use qd_harness::usage::{Charge, Day, Found, PriceTable, Speed, Sum};
 use qd_session::moment::Timestamp;
 use serde::Serialize;
 
@@ -81,7 +81,9 @@ pub fn report(
     prices: &PriceTable,
     mut offset: impl FnMut(Timestamp) -> i32,
 ) -> Report {
-    let mut sums = Sums { prices: Prices::of(prices), ..Sums::default() };
+    let prices = Prices { table: prices, met: Vec::new() };
+    let mut sums =
+        Sums { prices, groups: Vec::new(), numbers: HashMap::new(), totals: Sum::default() };
     for counted in ledger.counted() {
         let day = Day::of(counted.at, offset(counted.at));
         let is_in = query.since.is_none_or(|since| since <= day)
@@ -127,7 +129,7 @@ impl Key {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sums<'a> {
     prices: Prices<'a>,
     groups: Vec<(Key, Group<'a>)>,
@@ -212,31 +214,34 @@ impl Group<'_> {
             project: last.project.map(ToString::to_string),
             last_activity: last.at,
             context_tokens: main.map_or(0, |main| main.tokens.context()),
-            context_window: main.and_then(|main| prices.table?.window(main.model?)),
+            context_window: main.and_then(|main| prices.table.window(main.model?)),
         });
         Row { name: key.name(), sum: self.sum, models: models.collect(), session }
     }
 }
 
 /// Prices of the models that were met: looked up once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Prices<'a> {
-    table: Option<&'a PriceTable>,
+    table: &'a PriceTable,
+    met: Vec<(&'a Arc<str>, Option<Found<'a>>)>,
 }
 
 impl<'a> Prices<'a> {
-    fn of(table: &'a PriceTable) -> Self {
-        Self { table: Some(table) }
-    }
-
     fn charge(&mut self, counted: &Counted<'a>) -> Charge {
-        match (counted.cost, self.table) {
-            (Some(dollars), _) => Charge { dollars, is_estimate: false },
-            (None, Some(table)) => {
-                table.charge_of(counted.model.map(|model| &**model), &counted.tokens, counted.speed)
-            }
-            (None, None) => Charge::default(),
+        if let Some(dollars) = counted.cost {
+            return Charge { dollars, is_estimate: false };
         }
+        let Some(model) = counted.model else { return Charge::default() };
+        let found = match self.met.iter().find(|(met, _)| Arc::ptr_eq(met, model)) {
+            Some((_, found)) => *found,
+            None => {
+                let found = self.table.find(model);
+                self.met.push((model, found));
+                found
+            }
+        };
+        PriceTable::charge_by(found, &counted.tokens, counted.speed)
     }
 }
 

@@ -44,7 +44,8 @@ pub struct News {
     pub known: Known,
     /// It was read from its beginning: what it told before is void.
     pub anew: bool,
-    pub portion: Portion,
+    /// What it told, as [`Portion::packed`]: a tenth of what it takes to work with it.
+    pub told: Vec<u8>,
     /// The folder its session began in.
     pub project: Option<String>,
     pub trouble: Option<Trouble>,
@@ -137,8 +138,8 @@ impl Job {
         let position = Position { seen, offset: reached.offset, mark: reached.mark };
         let known = Known { position, memory: taking.reader.memory() };
         let trouble = trouble(path, reached.lines_too_long, taking.unreadable);
-        let Taking { portion, project, .. } = taking;
-        Ok(Scanned::Read(Box::new(News { known, anew, portion, project, trouble })))
+        let (told, project) = (taking.portion.packed(), taking.project);
+        Ok(Scanned::Read(Box::new(News { known, anew, told, project, trouble })))
     }
 }
 

@@ -55,8 +55,15 @@ impl PriceTable {
 
     /// By the price of a model. Without a model nothing is charged: nobody answered.
     pub fn charge_of(&self, model: Option<&str>, tokens: &Tokens, speed: Option<Speed>) -> Charge {
-        let Some(model) = model else { return Charge::default() };
-        match self.find(model) {
+        match model {
+            Some(model) => Self::charge_by(self.find(model), tokens, speed),
+            None => Charge::default(),
+        }
+    }
+
+    /// By what was found for a model.
+    pub fn charge_by(found: Option<Found<'_>>, tokens: &Tokens, speed: Option<Speed>) -> Charge {
+        match found {
             Some(Found::Exactly(price)) => {
                 Charge { dollars: price.of(tokens, speed), is_estimate: false }
             }

@@ -46,7 +46,7 @@ pub enum Reading<'a> {
 
 /// Tells whether two lines tell of the same response: in one file, and across files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ResponseKey(pub u128);
+pub struct ResponseKey(pub [u64; 2]);
 
 /// Tells whether two responses are of one message of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,18 +61,15 @@ impl Response<'_> {
     pub fn key(&self, session: &str) -> Option<ResponseKey> {
         let message = self.message.as_deref()?;
         Some(ResponseKey(match self.request.as_deref() {
-            Some(request) => fnv([message.as_bytes(), b"\0", request.as_bytes()]),
-            None => {
-                let at = self.at.0.to_le_bytes();
-                fnv([message.as_bytes(), b"\0\0", session.as_bytes(), b"\0", &at])
-            }
+            Some(request) => sums([message.as_bytes(), request.as_bytes()]),
+            None => sums([message.as_bytes(), b"", session.as_bytes(), &self.at.0.to_le_bytes()]),
         }))
     }
 
     /// An aside may repeat a message of its session under a request id of its own.
     pub fn message_key(&self, session: &str) -> Option<MessageKey> {
-        let sum = fnv([self.message.as_deref()?.as_bytes(), b"\0", session.as_bytes()]);
-        Some(MessageKey((sum >> 64) as u64 ^ sum as u64))
+        let [sum, _] = sums([self.message.as_deref()?.as_bytes(), session.as_bytes()]);
+        Some(MessageKey(sum))
     }
 
     /// Which of several tellings is counted.
@@ -85,14 +82,68 @@ impl Response<'_> {
 /// written before its response is complete, so the larger one is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    pub is_main: bool,
-    pub tokens: u64,
-    pub has_speed: bool,
+    is_main: bool,
+    tokens: u64,
+    has_speed: bool,
 }
 
-/// FNV-1a, 128 bits: tells ids apart, and promises nothing against malice.
-fn fnv<const N: usize>(parts: [&[u8]; N]) -> u128 {
-    parts.into_iter().flatten().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |sum, byte| {
-        (sum ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    })
+impl Rank {
+    pub fn of(aside: bool, tokens: Tokens, speed: Option<Speed>) -> Self {
+        Self { is_main: !aside, tokens: tokens.total(), has_speed: speed.is_some() }
+    }
+}
+
+/// Two sums of 64 bits: tell ids apart, and promise nothing against malice. Kept in the index, so
+/// they must not change.
+fn sums<const N: usize>(parts: [&[u8]; N]) -> [u64; 2] {
+    let mut sums = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
+    for part in parts {
+        mix(&mut sums, part.len() as u64);
+        let (words, rest) = part.as_chunks::<8>();
+        for word in words {
+            mix(&mut sums, u64::from_le_bytes(*word));
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        mix(&mut sums, u64::from_le_bytes(last));
+    }
+    sums
+}
+
+fn mix(sums: &mut [u64; 2], word: u64) {
+    for (sum, factor) in sums.iter_mut().zip([0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53]) {
+        let product = u128::from(*sum ^ word).wrapping_mul(factor);
+        *sum = (product as u64) ^ ((product >> 64) as u64) ^ sum.rotate_left(29);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::sums;
+
+    #[test]
+    fn ids_that_differ_in_little_have_other_sums() {
+        let mut all = BTreeSet::new();
+        let mut count = 0;
+        for nth in 0..20_000_u32 {
+            for ids in [
+                [format!("msg_{nth}"), "req_1".to_owned()],
+                ["msg_1".to_owned(), format!("req_{}", nth + 2)],
+                [format!("{nth:x}"), String::new()],
+            ] {
+                all.insert(sums([ids[0].as_bytes(), ids[1].as_bytes()]));
+                count += 1;
+            }
+        }
+        for split in 0..=16 {
+            let text = b"abcdefghijklmnop";
+            all.insert(sums([&text[..split], &text[split..]]));
+            count += 1;
+        }
+        assert_eq!(all.len(), count);
+        let first: BTreeSet<u64> = all.iter().map(|[first, _]| *first).collect();
+        assert_eq!(first.len(), count);
+    }
 }
