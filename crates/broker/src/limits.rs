@@ -298,3 +298,8 @@ pub const PORTIONS_PER_FILE_MAX: usize = 64;
 
 /// Troubles of a history that are told, of thousands that a lost disk may cause.
 pub const HISTORY_TROUBLES_MAX: usize = 200;
+
+/// Bytes before the place where a history stopped that are looked at again. The lines of a session
+/// of Claude Code end alike for two hundred bytes: the session, the folder, the version. In so many
+/// stand a time and an id.
+pub const HISTORY_MARK_BYTES: usize = 1 << 10;

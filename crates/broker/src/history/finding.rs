@@ -57,14 +57,19 @@ struct Search {
     place: Arc<Path>,
     files: Vec<FoundFile>,
     troubles: Vec<Trouble>,
-    /// Folders that a link led to: a link into its own parent would never end.
+    /// Folders that were entered: a link into its own parent would never end.
     entered: HashSet<(u64, u64)>,
 }
 
 impl Search {
     fn enter(&mut self, place: &Place, folder: &Path, depth: usize) {
-        let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
+        let opened = fs::metadata(folder).and_then(|about| {
+            let is_new = self.entered.insert((about.dev(), about.ino()));
+            is_new.then(|| fs::read_dir(folder)).transpose()
+        });
+        let entries = match opened {
+            Ok(Some(entries)) => entries,
+            Ok(None) => return,
             // An agent that was never used here, or a folder that has just gone.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => return self.troubles.push(Trouble::at(folder, error)),
@@ -86,11 +91,7 @@ impl Search {
 
     fn follow(&mut self, place: &Place, path: PathBuf, depth: usize) {
         match fs::metadata(&path) {
-            Ok(end) if end.is_dir() => {
-                if self.entered.insert((end.dev(), end.ino())) {
-                    self.enter(place, &path, depth + 1);
-                }
-            }
+            Ok(end) if end.is_dir() => self.enter(place, &path, depth + 1),
             Ok(end) if end.is_file() => self.take(place, path),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -25,4 +25,4 @@ pub use self::history::History;
 pub use self::ledger::{Counted, Ledger};
 pub use self::portion::Portion;
 pub use self::report::{By, ModelRow, Query, Report, Row, SessionRow, report};
-pub use self::scanning::{Job, Known, News, Progress, Scanned, scan};
+pub use self::scanning::{Job, Known, News, Position, Progress, Scanned, scan};

@@ -7,12 +7,13 @@ use std::thread;
 
 use memchr::memmem::Finder;
 use qd_harness::usage::{FileReader, Reading};
+use serde::{Deserialize, Serialize};
 
 use super::finding::{FoundFile, Trouble};
 use super::portion::Portion;
-use super::window::{Lines, Reached, Window, is_unchanged};
+use super::window::{Lines, Mark, Reached, Window, is_unchanged};
 use crate::limits::HISTORY_THREADS;
-use crate::sources::tail::{Mark, Position, Seen, open};
+use crate::sources::tail::{Seen, open};
 
 /// A file, and what is known of it from before.
 #[derive(Debug, Clone)]
@@ -27,6 +28,14 @@ pub struct Known {
     pub position: Position,
     /// What the reader of its lines must remember.
     pub memory: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    seen: Seen,
+    /// Where the next line begins.
+    offset: u64,
+    mark: Mark,
 }
 
 /// What came of a job.
@@ -121,7 +130,7 @@ impl Job {
             _ => None,
         };
         let anew = before.is_none();
-        let (from, memory) = before.unwrap_or((BEGIN, None));
+        let (from, memory) = before.unwrap_or_default();
         let Some(reader) = FileReader::resume(self.file.harness, memory) else {
             return Ok(Scanned::Same);
         };
@@ -218,5 +227,3 @@ fn trouble(path: &Path, too_long: u32, unreadable: u32) -> Option<Trouble> {
     };
     Some(Trouble::at(path, what))
 }
-
-const BEGIN: Reached = Reached { offset: 0, mark: Mark::NONE, lines_too_long: 0 };

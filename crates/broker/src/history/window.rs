@@ -7,8 +7,10 @@ use std::os::unix::fs::FileExt;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 
-use crate::limits::{MARK_BYTES, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES};
-use crate::sources::tail::Mark;
+use serde::{Deserialize, Serialize};
+
+use crate::fnv::{BASIS, fnv};
+use crate::limits::{HISTORY_MARK_BYTES, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES};
 
 /// One for each thread; it grows to the longest line it meets, up to that line's limit.
 #[derive(Debug)]
@@ -17,7 +19,7 @@ pub struct Window {
 }
 
 /// Where reading came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reached {
     /// Where the next line begins.
     pub offset: u64,
@@ -25,6 +27,21 @@ pub struct Reached {
     pub mark: Mark,
     /// Lines too long to be looked at.
     pub lines_too_long: u32,
+}
+
+/// A checksum of what stands before a place: tells whether it still does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Mark {
+    len: u16,
+    sum: u64,
+}
+
+impl Mark {
+    /// Of the end of these bytes.
+    fn of(bytes: &[u8]) -> Self {
+        let bytes = &bytes[bytes.len().saturating_sub(HISTORY_MARK_BYTES)..];
+        Self { len: u16::try_from(bytes.len()).expect("a mark is short"), sum: fnv(BASIS, bytes) }
+    }
 }
 
 /// What is done with a line.
@@ -81,14 +98,14 @@ impl Window {
             }
             give_out(whole, lines);
             reached.offset = read_to - (filled - end) as u64;
-            reached.mark = Mark::of(&self.bytes[end.saturating_sub(MARK_BYTES)..end]);
+            reached.mark = Mark::of(&self.bytes[..end]);
             self.bytes.copy_within(end..filled, 0);
             filled -= end;
         }
         let rest = &self.bytes[..filled];
         if filled > 0 && !is_too_long && lines.unended(rest) {
             reached.offset = read_to;
-            reached.mark = Mark::of(&rest[filled.saturating_sub(MARK_BYTES)..]);
+            reached.mark = Mark::of(rest);
         }
         Ok(reached)
     }
@@ -106,11 +123,11 @@ impl Window {
 
 /// True if what stands before a place is what stood there.
 pub fn is_unchanged(file: &File, before: Reached) -> io::Result<bool> {
-    let mut bytes = [0; MARK_BYTES];
-    let bytes = &mut bytes[..before.mark.len()];
+    let mut bytes = [0; HISTORY_MARK_BYTES];
+    let bytes = &mut bytes[..usize::from(before.mark.len).min(HISTORY_MARK_BYTES)];
     let Some(begin) = before.offset.checked_sub(bytes.len() as u64) else { return Ok(false) };
     match file.read_exact_at(bytes, begin) {
-        Ok(()) => Ok(Mark::of(bytes) == before.mark),
+        Ok(()) => Ok(before.mark == Mark::default() || Mark::of(bytes) == before.mark),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }

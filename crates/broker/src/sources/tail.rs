@@ -87,22 +87,14 @@ pub struct Mark {
 
 impl Default for Mark {
     fn default() -> Self {
-        Self::NONE
+        Self::of(&[])
     }
 }
 
 impl Mark {
-    /// Of nothing.
-    pub(crate) const NONE: Self = Self { len: 0, sum: BASIS };
-
-    /// Of at most [`MARK_BYTES`].
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    fn of(bytes: &[u8]) -> Self {
         let sum = fnv(BASIS, bytes);
         Self { len: u8::try_from(bytes.len()).expect("a mark is short"), sum }
-    }
-
-    pub(crate) fn len(self) -> usize {
-        usize::from(self.len)
     }
 }
 
@@ -375,7 +367,7 @@ fn read_on(
         Look::Unchanged => return Ok(Progress::Waiting),
         Look::Restart(why) => Some(why),
         Look::ReadOn => {
-            let mark = &mut window[..tail.before_read_to.len()];
+            let mark = &mut window[..usize::from(tail.before_read_to.len)];
             let offset = tail.read_to - mark.len() as u64;
             let mut filled = 0;
             while filled < mark.len() {
