@@ -150,7 +150,7 @@ fn cases() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         ("no request id, another time", one(&[no_request.clone(), later])),
         (
             "no request id, another session",
-            vec![file(&[no_request.clone()]), file(&[of_session(no_request, "s2")])],
+            vec![file(std::slice::from_ref(&no_request)), file(&[of_session(no_request, "s2")])],
         ),
         (
             "the same message with another request id",
@@ -406,7 +406,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_right() {
     // Not allowed; it is to root, who may read all.
     home.write("-p/secret.jsonl", lines(3..4));
     let secret = home.path("-p/secret.jsonl");
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     let may_read_all = File::open(&secret).is_ok();
     let (history, _) = home.read();
     let expected = if may_read_all { 4 } else { 3 };

@@ -178,12 +178,12 @@ fn codex_records_add_up_to_the_threads_own_total() {
     for (path, lines) in captured(Harness::Codex) {
         let told = responses(Harness::Codex, &lines);
         let sum: Tokens = told.iter().map(|(_, _, tokens)| *tokens).sum();
-        let totals = lines.iter().filter_map(|line| {
+        let mut totals = lines.iter().filter_map(|line| {
             let line: Value = serde_json::from_slice(line).ok()?;
             let record = (line["type"] == "token_usage_record").then(|| &line["payload"])?;
             Some(record["thread_token_usage"].clone())
         });
-        let Some(total) = totals.last() else { continue };
+        let Some(total) = totals.next_back() else { continue };
         // A fork's total begins with its parent's.
         if lines.iter().any(|line| memchr::memmem::find(line, b"\"forked_from_id\"").is_some()) {
             continue;

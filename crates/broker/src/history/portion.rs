@@ -289,13 +289,13 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_noticed(at in any::<proptest::sample::Index>(), bit in 0..8) {
+        fn damage_is_noticed(at in any::<proptest::sample::Index>(), bit in 0_u32..8) {
             let mut portion = Portion::default();
             portion.take(&response(1, 0xff), "file");
             portion.take(&response(2, 0xff), "file");
             let mut packed = portion.packed();
             let at = at.index(packed.len());
-            packed[at] ^= 1 << bit;
+            packed[at] ^= 1_u8 << bit;
             prop_assert!(Portion::unpacked(&packed).is_none());
         }
     }
