@@ -1,5 +1,6 @@
 //! What we remember, on SQLite: the journal, and what was read of session files
-//! ([`UsageIndex`]). It knows SQL and no rules.
+//! ([`UsageIndex`]). It knows SQL and no rules. What a client keeps in a database of its own is read
+//! here, too ([`OpencodeDatabase`]).
 //!
 //! ```text
 //!   append / append_once / write ──► Queue (bounded) ──► writer thread ──► one transaction
@@ -10,8 +11,8 @@
 //!   load ──► snapshot + fold of the tail, on a connection of its own
 //! ```
 //!
-//! [`Journal`] is the whole interface to the journal. An entry is [`qd_session::event::Entry`] as JSON text, a
-//! snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
+//! [`Journal`] is the whole interface to the journal. An entry is [`qd_session::event::Entry`] as
+//! JSON text, a snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
 //!
 //! ```no_run
 //! # use qd_store::{Journal, Settings};
@@ -51,6 +52,7 @@ mod journal;
 pub mod limits;
 mod lock;
 mod memory;
+mod opencode_database;
 mod queue;
 mod read;
 mod receipt;
@@ -67,6 +69,7 @@ pub use self::file::DamagedFile;
 pub use self::fold::{Damage, DamagedRecord};
 pub use self::job::{Kept, Written};
 pub use self::journal::{Journal, Opened};
+pub use self::opencode_database::{ClientPart, ClientSession, OpencodeDatabase};
 pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
 pub use self::receipt::Receipt;
 pub use self::settings::Settings;

@@ -132,3 +132,11 @@ pub const STATEMENTS_MAX: usize = 64;
 /// Largest index of what was read of session files. It takes some 4 MB for each GB of history;
 /// when it is full, what does not fit is read again each time.
 pub const INDEX_BYTES_MAX: u64 = 1 << 30;
+
+/// How long we wait for a client that has its own database locked. It works on; we look again the
+/// next time.
+pub const CLIENT_BUSY_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// Longest part or message of a client's database that is read. What tells of tokens has some
+/// hundred bytes; a tool's output may have any number.
+pub const CLIENT_ROW_BYTES_MAX: u32 = 1 << 20;
