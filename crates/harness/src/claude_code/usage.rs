@@ -6,15 +6,56 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::failure::reset_time;
 use crate::json_walk::Walk;
 use crate::rfc3339;
-use crate::usage::{Reading, Response, Speed, Tokens};
+use crate::usage::{Limit, Reading, Response, Speed, Standing, Tokens};
 
 /// Stands in each line that tells of a response, and seldom in another.
 pub const MARK: &[u8] = b"\"usage\"";
+
+/// Reads one transcript. Its lines stand for themselves, but for a plan that is used up.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Transcript {
+    session: Option<String>,
+    standing: Standing,
+}
+
+impl Transcript {
+    /// A line that is known to hold the [`MARK`].
+    pub fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
+        let reading = read_marked(line);
+        // The client says it in its own words, where no model answered.
+        if let Reading::Told(response, _) = &reading
+            && response.model.is_none()
+            && let Some(limit) = used_up(line)
+        {
+            self.session = response.session.as_deref().map(str::to_owned);
+            self.standing.limited(Some(response.at), vec![limit]);
+        }
+        reading
+    }
+
+    pub fn standing(&self) -> (Option<&str>, &Standing) {
+        (self.session.as_deref(), &self.standing)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.standing.is_empty()
+    }
+}
+
+/// `…usage limit reached|1794770000`.
+fn used_up(line: &[u8]) -> Option<Limit> {
+    let at = memmem::find(line, b"limit reached|")?;
+    let told = String::from_utf8_lossy(&line[at..line.len().min(at + 40)]);
+    let resets_at = reset_time(&told)?;
+    Some(Limit { used_percent: 100.0, window_minutes: None, resets_at: Some(resets_at.0) })
+}
 
 /// One line, without its end.
 pub fn read(line: &[u8]) -> Reading<'_> {

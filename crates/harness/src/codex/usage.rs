@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
+use qd_session::moment::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::usage::{Limit, Reading, Response, Tokens};
+use crate::usage::{Limit, Reading, Response, Standing, Tokens};
 use crate::{payload, rfc3339};
 
 /// Reads one rollout, whose earlier lines say of whom the later ones are.
@@ -25,7 +26,7 @@ pub struct Rollout {
     has_records: bool,
     total: Option<Usage>,
     totals_seen: u64,
-    limits: Vec<Limit>,
+    standing: Standing,
 }
 
 impl Rollout {
@@ -36,15 +37,15 @@ impl Rollout {
         }
         let Some(line) = payload::read::<Line<'_>>(line) else { return Reading::Unreadable };
         let Some(payload) = line.payload else { return Reading::Nothing };
+        let at = line.timestamp.as_deref().and_then(rfc3339::timestamp);
         let told = match line.kind.as_deref() {
             Some("session_meta") => self.began(payload),
             Some("turn_context") => self.turned(payload),
             Some("token_usage_record") => self.recorded(payload),
-            Some("event_msg") => self.counted(payload),
+            Some("event_msg") => self.counted(at, payload),
             _ => return Reading::Nothing,
         };
         let Some(told) = told else { return Reading::Nothing };
-        let at = line.timestamp.as_deref().and_then(rfc3339::timestamp);
         let (Some(at), Some(tokens)) = (at, told.usage.tokens()) else {
             return Reading::Unreadable;
         };
@@ -68,9 +69,9 @@ impl Rollout {
         Reading::Told(Box::new(response), Vec::new())
     }
 
-    /// The usage limits as the client was told last.
-    pub fn limits(&self) -> &[Limit] {
-        &self.limits
+    /// A subagent's context is not its session's; the limits are.
+    pub fn standing(&self) -> (Option<&str>, &Standing) {
+        (self.session.as_deref(), &self.standing)
     }
 
     fn began(&mut self, payload: &RawValue) -> Option<Told> {
@@ -99,15 +100,19 @@ impl Rollout {
     }
 
     /// What the total has grown by, in a file without records.
-    fn counted(&mut self, payload: &RawValue) -> Option<Told> {
+    fn counted(&mut self, at: Option<Timestamp>, payload: &RawValue) -> Option<Told> {
         let event: Event = serde_json::from_str(payload.get()).ok()?;
         if event.kind.as_deref() != Some("token_count") {
             return None;
         }
         if let Some(limits) = event.rate_limits {
-            self.limits = limits.told();
+            self.standing.limited(at, limits.told());
         }
-        let total = event.info?.total_token_usage?;
+        let info = event.info?;
+        if self.session == self.thread {
+            self.standing.context_window = info.model_context_window;
+        }
+        let total = info.total_token_usage?;
         let before = self.total.replace(total).unwrap_or_default();
         let usage = total.since(&before)?;
         if self.has_records {
@@ -169,6 +174,7 @@ struct Event {
 
 #[derive(Debug, Deserialize)]
 struct Info {
+    model_context_window: Option<u64>,
     total_token_usage: Option<Usage>,
 }
 

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Limit {
     pub used_percent: f64,
     /// How long the window is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub window_minutes: Option<u64>,
     /// When it begins anew, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<u64>,
 }

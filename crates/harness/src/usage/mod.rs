@@ -10,6 +10,7 @@ mod price;
 mod price_table;
 mod reader;
 mod response;
+mod standing;
 mod sum;
 mod tokens;
 
@@ -19,5 +20,6 @@ pub use self::price::{Charge, Price, Rates};
 pub use self::price_table::{Found, PriceTable};
 pub use self::reader::FileReader;
 pub use self::response::{MessageKey, Rank, Reading, Response, ResponseKey, Speed};
+pub use self::standing::Standing;
 pub use self::sum::Sum;
 pub use self::tokens::Tokens;

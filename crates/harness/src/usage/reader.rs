@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Limit, Reading};
+use super::{Reading, Standing};
 use crate::{Harness, claude_code, codex, gemini_cli};
 
 /// Reads one file's lines in their order.
 #[derive(Debug)]
 pub enum FileReader {
-    ClaudeCode,
+    ClaudeCode(Box<claude_code::usage::Transcript>),
     Codex(Box<codex::usage::Rollout>),
     GeminiCli(Box<gemini_cli::usage::ChatFile>),
 }
@@ -19,7 +19,7 @@ impl FileReader {
     /// client whose files do not tell.
     pub fn resume(harness: Harness, memory: Option<&str>) -> Option<Self> {
         match harness {
-            Harness::ClaudeCode => Some(Self::ClaudeCode),
+            Harness::ClaudeCode => Some(Self::ClaudeCode(remembered(memory))),
             Harness::Codex => Some(Self::Codex(remembered(memory))),
             Harness::GeminiCli => Some(Self::GeminiCli(remembered(memory))),
             Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => None,
@@ -29,7 +29,7 @@ impl FileReader {
     /// Only lines in which this stands need to be read; all, where there is none.
     pub fn mark(&self) -> Option<&'static [u8]> {
         match self {
-            Self::ClaudeCode => Some(claude_code::usage::MARK),
+            Self::ClaudeCode(_) => Some(claude_code::usage::MARK),
             Self::Codex(_) | Self::GeminiCli(_) => None,
         }
     }
@@ -37,7 +37,7 @@ impl FileReader {
     /// One line that holds the mark, without its end.
     pub fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
         match self {
-            Self::ClaudeCode => claude_code::usage::read_marked(line),
+            Self::ClaudeCode(transcript) => transcript.read(line),
             Self::Codex(rollout) => rollout.read(line),
             Self::GeminiCli(chat) => chat.read(line),
         }
@@ -46,18 +46,21 @@ impl FileReader {
     /// What the next reader must know; none where lines stand for themselves.
     pub fn memory(&self) -> Option<String> {
         match self {
-            Self::ClaudeCode => None,
+            Self::ClaudeCode(transcript) if transcript.is_empty() => None,
+            Self::ClaudeCode(transcript) => Some(spelled(transcript)),
             Self::Codex(rollout) => Some(spelled(rollout)),
             Self::GeminiCli(chat) => Some(spelled(chat)),
         }
     }
 
-    /// The usage limits as the file told them last.
-    pub fn limits(&self) -> &[Limit] {
-        match self {
-            Self::Codex(rollout) => rollout.limits(),
-            Self::ClaudeCode | Self::GeminiCli(_) => &[],
-        }
+    /// What the file says beside its responses, and of which session where its lines tell.
+    pub fn standing(&self) -> Option<(Option<&str>, &Standing)> {
+        let told = match self {
+            Self::ClaudeCode(transcript) => transcript.standing(),
+            Self::Codex(rollout) => rollout.standing(),
+            Self::GeminiCli(_) => return None,
+        };
+        (!told.1.is_empty()).then_some(told)
     }
 }
 
