@@ -303,3 +303,11 @@ pub const HISTORY_TROUBLES_MAX: usize = 200;
 /// of Claude Code end alike for two hundred bytes: the session, the folder, the version. In so many
 /// stand a time and an id.
 pub const HISTORY_MARK_BYTES: usize = 1 << 10;
+
+/// How far from a subagent its operator's session is looked for: subagents of subagents are rare,
+/// and a damaged database may have a circle.
+pub const SUBAGENT_DEPTH_MAX: usize = 16;
+
+/// Lines of one file that came in one by one before what they told is written into the index. A
+/// crash costs reading them again.
+pub const LIVE_LINES_MAX: usize = 1_024;

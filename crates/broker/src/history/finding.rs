@@ -16,9 +16,18 @@ use crate::sources::places::{Place, PlaceKind};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
     pub harness: Harness,
+    pub kind: FileKind,
     /// The folder it lies below.
     pub place: Arc<Path>,
     pub path: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// One line a message.
+    Lines,
+    /// OpenCode's, or Kilo's.
+    Database,
 }
 
 /// Something that could not be read. The rest was.
@@ -42,10 +51,14 @@ pub fn find(places: &[Place]) -> (Vec<FoundFile>, Vec<Trouble>) {
         troubles: Vec::new(),
         entered: HashSet::new(),
     };
-    for place in places.iter().filter(|place| place.kind == PlaceKind::Transcripts) {
+    for place in places {
         let begin = search.files.len();
         search.place = place.path.as_path().into();
-        search.enter(place, &place.path, 0);
+        match place.kind {
+            PlaceKind::Transcripts => search.enter(place, &place.path, 0),
+            PlaceKind::Data => search.look_for_database(place),
+            PlaceKind::Registry | PlaceKind::Locks | PlaceKind::Socket => {}
+        }
         // By their bytes; part by part would take ten times as long.
         search.files[begin..].sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     }
@@ -89,6 +102,18 @@ impl Search {
         }
     }
 
+    /// It has the name of its folder: `opencode/opencode.db`.
+    fn look_for_database(&mut self, place: &Place) {
+        let Some(name) = place.path.file_name().filter(|_| place.harness == Harness::Opencode)
+        else {
+            return;
+        };
+        let path = place.path.join(name).with_extension("db");
+        if path.is_file() {
+            self.push(place, FileKind::Database, path);
+        }
+    }
+
     fn follow(&mut self, place: &Place, path: PathBuf, depth: usize) {
         match fs::metadata(&path) {
             Ok(end) if end.is_dir() => self.enter(place, &path, depth + 1),
@@ -101,12 +126,16 @@ impl Search {
 
     fn take(&mut self, place: &Place, path: PathBuf) {
         let is_wanted = path.strip_prefix(&place.path).is_ok_and(place.wants());
-        if !is_wanted {
-            return;
+        if is_wanted {
+            self.push(place, FileKind::Lines, path);
         }
+    }
+
+    fn push(&mut self, place: &Place, kind: FileKind, path: PathBuf) {
         if self.files.len() < HISTORY_FILES_MAX {
             self.files.push(FoundFile {
                 harness: place.harness,
+                kind,
                 place: Arc::clone(&self.place),
                 path,
             });

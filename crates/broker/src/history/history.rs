@@ -1,14 +1,20 @@
 //! All of it together: what the index knows, what is new, and the ledger of both.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use qd_harness::Harness;
+use qd_harness::usage::{FileReader, PriceTable, Standing};
+use qd_session::moment::Timestamp;
 use qd_store::{FileChange, UsageIndex};
 
-use super::finding::{FoundFile, Trouble, find};
+use super::finding::{FileKind, FoundFile, Trouble, find};
 use super::ledger::Ledger;
+use super::live::{Live, SessionKey};
 use super::portion::Portion;
-use super::scanning::{Job, Known, News, Progress, Scanned, scan};
+use super::report::{By, Query, Report, report};
+use super::scanning::{Job, Known, News, Progress, Scanned, scan, session_of};
 use crate::limits::{HISTORY_TROUBLES_MAX, PORTIONS_PER_FILE_MAX};
 use crate::sources::places::{Place, PlaceKind};
 
@@ -18,18 +24,52 @@ pub struct History {
     places: Vec<Place>,
     index: Option<UsageIndex>,
     index_path: PathBuf,
-    files: HashMap<PathBuf, Kept>,
-    ledger: Ledger,
+    pub(super) files: HashMap<PathBuf, Kept>,
+    pub(super) ledger: Ledger,
     troubles: Vec<Trouble>,
 }
 
 /// A file that was read. One that is there no more stays: what it told is told.
 #[derive(Debug)]
-struct Kept {
-    known: Known,
+pub(super) struct Kept {
+    pub known: Known,
     /// The position as the index has it.
-    indexed: Option<String>,
-    project: Option<String>,
+    pub indexed: Option<String>,
+    pub project: Option<String>,
+    /// Its lines come in one by one.
+    pub live: Option<Box<Live>>,
+}
+
+impl Kept {
+    /// What lines told that came one by one, as if it had been read at once; none if none came.
+    pub fn settle(&mut self, path: &Path) -> Option<(PathBuf, News)> {
+        let live = self.live.take()?;
+        self.known.memory = live.memory();
+        let news = News {
+            known: self.known.clone(),
+            anew: false,
+            told: live.told().packed(),
+            project: self.project.clone(),
+            trouble: None,
+        };
+        Some((path.to_owned(), news))
+    }
+
+    /// What its file says beside its responses, and of whom.
+    fn standing(&self, file: &Path, harness: Harness) -> Option<(SessionKey, Standing)> {
+        let resumed;
+        let reader = match (&self.live, &self.known.memory) {
+            (Some(live), _) => live.reader(),
+            (None, Some(memory)) => {
+                resumed = FileReader::resume(harness, Some(memory))?;
+                &resumed
+            }
+            (None, None) => return None,
+        };
+        let (session, standing) = reader.standing()?;
+        let session = session.map_or_else(|| session_of(file).into(), Arc::from);
+        Some((SessionKey { harness, session }, standing.clone()))
+    }
 }
 
 impl History {
@@ -39,7 +79,7 @@ impl History {
         let mut history = Self {
             places: places
                 .into_iter()
-                .filter(|place| place.kind == PlaceKind::Transcripts)
+                .filter(|place| matches!(place.kind, PlaceKind::Transcripts | PlaceKind::Data))
                 .collect(),
             index: None,
             index_path: index.unwrap_or(Path::new("")).to_owned(),
@@ -63,6 +103,7 @@ impl History {
 
     /// Reads what is new since the last time, and blocks while it does.
     pub fn refresh(&mut self, progress: &Progress) {
+        self.save();
         let news = self.scan(progress);
         let is_void =
             |(file, read): &(FoundFile, News)| read.anew && self.files.contains_key(&file.path);
@@ -84,6 +125,35 @@ impl History {
     /// Every response that counts.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// The sums a person asks for; with [`By::Session`], what the files say about each session
+    /// beside its responses.
+    pub fn report(
+        &self,
+        query: Query,
+        prices: &PriceTable,
+        offset: impl FnMut(Timestamp) -> i32,
+    ) -> Report {
+        let mut report = report(&self.ledger, query, prices, offset);
+        if query.by == By::Session {
+            self.add_standings(&mut report);
+        }
+        report
+    }
+
+    pub(super) fn add_standings(&self, report: &mut Report) {
+        let mut standings: BTreeMap<SessionKey, Standing> = BTreeMap::new();
+        for (path, kept) in &self.files {
+            let harness = self.place_of(path).map(|place| place.harness);
+            if let Some((key, standing)) = harness.and_then(|harness| kept.standing(path, harness))
+            {
+                standings.entry(key).or_default().join(&standing);
+            }
+        }
+        for row in &mut report.rows {
+            row.stand(&standings);
+        }
     }
 
     /// What could not be read.
@@ -131,17 +201,17 @@ impl History {
             let before = self.files.get_mut(&file.path);
             let mut indexed = before.and_then(|kept| kept.indexed.take());
             if is_written {
-                indexed = Some(spelled(&read.known));
+                indexed = Some(read.known.spelled());
             }
-            let kept = Kept { known: read.known, indexed, project: read.project };
+            let kept = Kept { known: read.known, indexed, project: read.project, live: None };
             self.files.insert(file.path, kept);
         }
     }
 
     /// False where there is no index, or it does not take anything.
-    fn write(&mut self, news: &[(FoundFile, News)]) -> bool {
+    pub(super) fn write(&mut self, news: &[(FoundFile, News)]) -> bool {
         let Some(index) = &mut self.index else { return false };
-        let positions: Vec<String> = news.iter().map(|(_, read)| spelled(&read.known)).collect();
+        let positions: Vec<String> = news.iter().map(|(_, read)| read.known.spelled()).collect();
         let changes: Vec<FileChange<'_>> = news
             .iter()
             .zip(&positions)
@@ -164,6 +234,17 @@ impl History {
                 false
             }
         }
+    }
+
+    /// A file of lines at one of our places.
+    pub(super) fn found(&self, path: PathBuf) -> Option<FoundFile> {
+        let place = self.place_of(&path)?;
+        let (harness, place) = (place.harness, place.path.as_path().into());
+        Some(FoundFile { harness, kind: FileKind::Lines, place, path })
+    }
+
+    fn place_of(&self, path: &Path) -> Option<&Place> {
+        self.places.iter().find(|place| path.starts_with(&place.path))
     }
 
     fn forget(&mut self) {
@@ -198,6 +279,7 @@ impl History {
                     known: Known { position, memory: file.memory },
                     indexed: Some(file.position),
                     project: file.project,
+                    live: None,
                 };
                 if portions.len() > PORTIONS_PER_FILE_MAX {
                     many.push((place.clone(), file.path.clone(), portions));
@@ -216,7 +298,7 @@ impl History {
             for portion in &portions {
                 all.append(portion);
             }
-            let Some(Kept { known, indexed: Some(position), project }) = self.files.get(&path)
+            let Some(Kept { known, indexed: Some(position), project, .. }) = self.files.get(&path)
             else {
                 continue;
             };
@@ -236,8 +318,4 @@ impl History {
             }
         }
     }
-}
-
-fn spelled(known: &Known) -> String {
-    serde_json::to_string(&known.position).expect("a position is plain numbers")
 }

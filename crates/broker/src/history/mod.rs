@@ -9,10 +9,12 @@
 //! Blocking: for a command, or a thread of its own. The index only saves reading: without it the
 //! answer is the same, and later.
 
+mod database;
 mod finding;
 #[expect(clippy::module_inception, reason = "the noun inside it")]
 mod history;
 mod ledger;
+mod live;
 mod names;
 mod packing;
 mod portion;
@@ -20,9 +22,10 @@ mod report;
 mod scanning;
 mod window;
 
-pub use self::finding::{FoundFile, Trouble, find};
+pub use self::finding::{FileKind, FoundFile, Trouble, find};
 pub use self::history::History;
 pub use self::ledger::{Counted, Ledger};
+pub use self::live::{Change, SessionKey};
 pub use self::portion::Portion;
 pub use self::report::{By, ModelRow, Query, Report, Row, SessionRow, report};
 pub use self::scanning::{Job, Known, News, Position, Progress, Scanned, scan};

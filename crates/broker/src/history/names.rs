@@ -24,6 +24,11 @@ impl Names {
         number
     }
 
+    /// Without a number for one that is new.
+    pub fn known(&self, name: &str) -> Option<Number> {
+        self.numbers.get(name).copied()
+    }
+
     pub fn name(&self, number: Number) -> &Arc<str> {
         &self.all[number as usize]
     }

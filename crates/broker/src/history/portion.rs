@@ -22,6 +22,8 @@ pub struct Told {
     pub key: Option<(ResponseKey, MessageKey)>,
     pub session: Number,
     pub model: Option<Number>,
+    /// Where it is not the file's.
+    pub project: Option<Number>,
     pub at: Timestamp,
     pub tokens: Counts,
     pub cost: Option<f64>,
@@ -75,11 +77,17 @@ impl Told {
 impl Portion {
     /// `session` is whose the file is, where the line does not say.
     pub fn take(&mut self, response: &Response<'_>, session: &str) {
+        self.take_in(response, session, None);
+    }
+
+    /// In a file of many projects.
+    pub fn take_in(&mut self, response: &Response<'_>, session: &str, project: Option<&str>) {
         let session = response.session.as_deref().unwrap_or(session);
         let told = Told {
             key: response.key(session).zip(response.message_key(session)),
             session: self.names.number(session),
             model: response.model.as_deref().map(|model| self.names.number(model)),
+            project: project.map(|project| self.names.number(project)),
             at: response.at,
             tokens: response.tokens.into(),
             cost: response.cost,
@@ -156,6 +164,7 @@ impl Told {
         Self {
             session: numbers[self.session as usize],
             model: self.model.map(|model| numbers[model as usize]),
+            project: self.project.map(|project| numbers[project as usize]),
             ..*self
         }
     }
@@ -172,6 +181,7 @@ impl Told {
                 | has(self.model.is_some(), HAS_MODEL)
                 | has(self.cost.is_some(), HAS_COST)
                 | has(self.aside, ASIDE)
+                | has(self.project.is_some(), HAS_PROJECT)
                 | speed,
         );
         if let Some((ResponseKey([first, second]), MessageKey(message))) = self.key {
@@ -182,6 +192,9 @@ impl Told {
         out.number(self.session.into());
         if let Some(model) = self.model {
             out.number(model.into());
+        }
+        if let Some(project) = self.project {
+            out.number(project.into());
         }
         out.number(self.at.0);
         let Counts { input, output, cache_write, cache_write_1h, cache_read } = self.tokens;
@@ -207,6 +220,7 @@ impl Told {
         };
         let session = name()?;
         let model = if has(HAS_MODEL) { Some(name()?) } else { None };
+        let project = if has(HAS_PROJECT) { Some(name()?) } else { None };
         let at = Timestamp(from.number()?);
         let mut count = || u32::try_from(from.number()?).ok();
         let tokens = Counts {
@@ -222,7 +236,7 @@ impl Told {
             (true, false) => Some(Speed::Standard),
             (false, _) => None,
         };
-        Some(Self { key, session, model, at, tokens, cost, speed, aside: has(ASIDE) })
+        Some(Self { key, session, model, project, at, tokens, cost, speed, aside: has(ASIDE) })
     }
 }
 
@@ -232,6 +246,7 @@ const HAS_COST: u8 = 4;
 const HAS_SPEED: u8 = 8;
 const FAST: u8 = 16;
 const ASIDE: u8 = 32;
+const HAS_PROJECT: u8 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -273,7 +288,8 @@ mod tests {
         fn what_was_packed_comes_out_again(has in proptest::collection::vec(any::<u8>(), 0..20)) {
             let mut portion = Portion::default();
             for (nth, has) in has.iter().enumerate() {
-                portion.take(&response(nth as u64, *has), "file");
+                let project = (has % 3 == 0).then_some("project");
+                portion.take_in(&response(nth as u64, *has), "file", project);
             }
             let packed = portion.packed();
             if portion.is_empty() {

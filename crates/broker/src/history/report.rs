@@ -1,14 +1,15 @@
 //! The sums that a person asks for: by day, by model, by session.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use qd_harness::Harness;
-use qd_harness::usage::{Charge, Day, Found, PriceTable, Speed, Sum};
+use qd_harness::usage::{Charge, Day, Found, Limit, PriceTable, Speed, Standing, Sum};
 use qd_session::moment::Timestamp;
 use serde::Serialize;
 
 use super::ledger::{Counted, Ledger};
+use super::live::SessionKey;
 
 /// What is asked for. Both days are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,23 @@ pub struct SessionRow {
     pub context_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
+    /// How much of its plan is spent, where its client says so; and when it said it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits_at: Option<Timestamp>,
+}
+
+impl Row {
+    /// What the session's files say beside its responses.
+    pub(super) fn stand(&mut self, standings: &BTreeMap<SessionKey, Standing>) {
+        let (Some(name), Some(session)) = (&self.name, &mut self.session) else { return };
+        let key = SessionKey { harness: session.harness, session: name.as_str().into() };
+        let Some(standing) = standings.get(&key) else { return };
+        session.context_window = standing.context_window.or(session.context_window);
+        session.limits.clone_from(&standing.limits);
+        session.limits_at = standing.limits_at;
+    }
 }
 
 /// Adds up. `offset` says how many seconds the operator's clock was ahead of UTC at a moment:
@@ -79,12 +97,22 @@ pub fn report(
     ledger: &Ledger,
     query: Query,
     prices: &PriceTable,
+    offset: impl FnMut(Timestamp) -> i32,
+) -> Report {
+    report_of(ledger.counted(), query, prices, offset)
+}
+
+/// The same of some responses.
+pub(super) fn report_of<'a>(
+    counted: impl Iterator<Item = Counted<'a>>,
+    query: Query,
+    prices: &'a PriceTable,
     mut offset: impl FnMut(Timestamp) -> i32,
 ) -> Report {
     let prices = Prices { table: prices, met: Vec::new() };
     let mut sums =
         Sums { prices, groups: Vec::new(), numbers: HashMap::new(), totals: Sum::default() };
-    for counted in ledger.counted() {
+    for counted in counted {
         let day = Day::of(counted.at, offset(counted.at));
         let is_in = query.since.is_none_or(|since| since <= day)
             && query.until.is_none_or(|until| day <= until);
@@ -215,6 +243,8 @@ impl Group<'_> {
             last_activity: last.at,
             context_tokens: main.map_or(0, |main| main.tokens.context()),
             context_window: main.and_then(|main| prices.table.window(main.model?)),
+            limits: Vec::new(),
+            limits_at: None,
         });
         Row { name: key.name(), sum: self.sum, models: models.collect(), session }
     }

@@ -9,7 +9,8 @@ use memchr::memmem::Finder;
 use qd_harness::usage::{FileReader, Reading};
 use serde::{Deserialize, Serialize};
 
-use super::finding::{FoundFile, Trouble};
+use super::database;
+use super::finding::{FileKind, FoundFile, Trouble};
 use super::portion::Portion;
 use super::window::{Lines, Mark, Reached, Window, is_unchanged};
 use crate::limits::HISTORY_THREADS;
@@ -30,12 +31,19 @@ pub struct Known {
     pub memory: Option<String>,
 }
 
+impl Known {
+    /// The position, as the index keeps it.
+    pub(super) fn spelled(&self) -> String {
+        serde_json::to_string(&self.position).expect("a position is plain numbers")
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    seen: Seen,
-    /// Where the next line begins.
-    offset: u64,
-    mark: Mark,
+    pub(super) seen: Seen,
+    /// Where the next line begins; in a database, the last row that was looked at.
+    pub(super) offset: u64,
+    pub(super) mark: Mark,
 }
 
 /// What came of a job.
@@ -104,7 +112,11 @@ pub fn scan(jobs: &[Job], progress: &Progress) -> Vec<Scanned> {
 
 impl Job {
     fn run(&self, window: &mut Window, progress: &Progress) -> Scanned {
-        match self.read(window, progress) {
+        let scanned = match self.file.kind {
+            FileKind::Lines => self.read(window, progress),
+            FileKind::Database => return database::read(self),
+        };
+        match scanned {
             Ok(scanned) => scanned,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Scanned::Not(None),
             Err(error) => Scanned::Not(Some(Trouble::at(&self.file.path, error))),
@@ -207,7 +219,7 @@ impl Lines for Taking {
 }
 
 /// Whose file it is by its name: a subagent's lies in a folder of its session.
-fn session_of(path: &Path) -> String {
+pub(super) fn session_of(path: &Path) -> String {
     let name = |path: Option<&Path>| {
         path.and_then(Path::file_stem).unwrap_or_default().to_string_lossy().into_owned()
     };
@@ -217,7 +229,7 @@ fn session_of(path: &Path) -> String {
     }
 }
 
-fn trouble(path: &Path, too_long: u32, unreadable: u32) -> Option<Trouble> {
+pub(super) fn trouble(path: &Path, too_long: u32, unreadable: u32) -> Option<Trouble> {
     let lines = |count: u32| if count == 1 { "line" } else { "lines" };
     let what = match (too_long, unreadable) {
         (0, 0) => return None,

@@ -38,7 +38,7 @@ pub struct Mark {
 
 impl Mark {
     /// Of the end of these bytes.
-    fn of(bytes: &[u8]) -> Self {
+    pub fn of(bytes: &[u8]) -> Self {
         let bytes = &bytes[bytes.len().saturating_sub(HISTORY_MARK_BYTES)..];
         Self { len: u16::try_from(bytes.len()).expect("a mark is short"), sum: fnv(BASIS, bytes) }
     }
