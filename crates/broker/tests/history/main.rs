@@ -1,11 +1,13 @@
 //! What session files cost: the cases of `spec/usage.md`, what is read again and what is not, and
 //! files that nobody wants to meet.
 
+mod bad_input;
+mod live;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use qd_broker::history::{By, History, Progress, Query, report};
@@ -247,7 +249,7 @@ fn cases() -> Vec<(&'static str, Vec<Vec<u8>>)> {
 
 #[test]
 fn the_page_shows_what_is_counted() {
-    let page = include_str!("../../../spec/usage.md");
+    let page = include_str!("../../../../spec/usage.md");
     let (_, table) = page.split_once("| Case |").expect("a table of cases");
     let written: Vec<(&str, String)> = table
         .lines()
@@ -378,53 +380,6 @@ fn two_at_once_do_not_count_twice() {
     other.refresh(&Progress::default());
     assert_eq!((counted(&one), counted(&other)), ((11, 110), (11, 110)));
     assert_eq!(home.counted(), (11, 110));
-}
-
-#[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_right() {
-    let home = Home::new();
-    // A line of 200 MB between others, without 200 MB in memory.
-    {
-        let mut file = File::create(home.path("-p/long.jsonl")).unwrap();
-        let filler = vec![b'x'; 1 << 20];
-        file.write_all(lines(0..1).as_bytes()).unwrap();
-        file.write_all(b"{\"message\":{\"usage\":{\"input_tokens\":\"").unwrap();
-        for _ in 0..200 {
-            file.write_all(&filler).unwrap();
-        }
-        file.write_all(b"\"}}}\n").unwrap();
-        file.write_all(lines(1..2).as_bytes()).unwrap();
-    }
-    // No UTF-8.
-    home.write("-p/bytes.jsonl", [b"\"usage\"\xff\xfe\n", lines(2..3).as_bytes()].concat());
-    // A folder within itself, and a link to nowhere.
-    symlink(home.path("-p/x").parent().unwrap(), home.path("-p/loop")).unwrap();
-    symlink("/nowhere", home.path("-p/gone.jsonl")).unwrap();
-    // A pipe nobody writes to.
-    let pipe = home.path("-p/pipe.jsonl");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
-    // Not allowed; it is to root, who may read all.
-    home.write("-p/secret.jsonl", lines(3..4));
-    let secret = home.path("-p/secret.jsonl");
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
-    let may_read_all = File::open(&secret).is_ok();
-    let (history, _) = home.read();
-    let expected = if may_read_all { 4 } else { 3 };
-    assert_eq!(counted(&history).0, expected);
-    let told: Vec<(&str, &str)> = history
-        .troubles()
-        .iter()
-        .map(|trouble| (name(&trouble.path), trouble.what.as_str()))
-        .filter(|(name, _)| *name != "secret.jsonl")
-        .collect();
-    let known =
-        [("bytes.jsonl", "1 line could not be read"), ("long.jsonl", "1 line too long to be read")];
-    assert_eq!(told, known);
-    assert_eq!(history.troubles().len(), if may_read_all { 2 } else { 3 });
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 #[test]
