@@ -311,3 +311,6 @@ pub const SUBAGENT_DEPTH_MAX: usize = 16;
 /// Lines of one file that came in one by one before what they told is written into the index. A
 /// crash costs reading them again.
 pub const LIVE_LINES_MAX: usize = 1_024;
+
+/// Bytes of prompts and answers of one file that are held before they are written.
+pub const SAID_BATCH_BYTES_MAX: usize = 2 << 20;

@@ -23,6 +23,7 @@ mod payload;
 mod process;
 pub mod replay;
 mod rfc3339;
+pub mod said;
 pub mod say_ask;
 mod signal;
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! What we remember, on SQLite: the journal, and what was read of session files
-//! ([`UsageIndex`]). It knows SQL and no rules. What a client keeps in a database of its own is read
+//! ([`UsageIndex`], [`SearchIndex`]). It knows SQL and no rules. What a client keeps in a database of its own is read
 //! here, too ([`OpencodeDatabase`]).
 //!
 //! ```text
@@ -57,6 +57,7 @@ mod queue;
 mod read;
 mod receipt;
 mod schema;
+mod search_index;
 mod settings;
 mod tally;
 mod upkeep;
@@ -72,6 +73,7 @@ pub use self::journal::{Journal, Opened};
 pub use self::opencode_database::{ClientPart, ClientSession, OpencodeDatabase};
 pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
 pub use self::receipt::Receipt;
+pub use self::search_index::{Hit, SaidRow, SearchIndex, SearchQuery, SearchedFile};
 pub use self::settings::Settings;
 pub use self::usage_index::{FileChange, IndexedFile, UsageIndex};
 pub use self::writer::Health;

@@ -140,3 +140,17 @@ pub const CLIENT_BUSY_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Longest part or message of a client's database that is read. What tells of tokens has some
 /// hundred bytes; a tool's output may have any number.
 pub const CLIENT_ROW_BYTES_MAX: u32 = 1 << 20;
+
+/// Letters of prompts and answers that can be searched: some years of ten agents a day. What was
+/// said first goes first.
+pub const SEARCH_TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// Largest file of the search. The words' index takes about as much as the texts, and letters of
+/// some languages take three bytes.
+pub const SEARCH_FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Words of a search that are looked for; nobody types more.
+pub const SEARCH_WORDS_MAX: usize = 32;
+
+/// What one search finds at most.
+pub const SEARCH_HITS_MAX: usize = 1_000;

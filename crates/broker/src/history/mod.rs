@@ -19,7 +19,9 @@ mod names;
 mod packing;
 mod portion;
 mod report;
+mod report_json;
 mod scanning;
+mod search;
 mod window;
 
 pub use self::finding::{FileKind, FoundFile, Trouble, find};
@@ -29,3 +31,4 @@ pub use self::live::{Change, SessionKey};
 pub use self::portion::Portion;
 pub use self::report::{By, ModelRow, Query, Report, Row, SessionRow, report};
 pub use self::scanning::{Job, Known, News, Position, Progress, Scanned, scan};
+pub use self::search::{Hit, Search, SearchQuery};

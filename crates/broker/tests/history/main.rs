@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod live;
+mod search;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

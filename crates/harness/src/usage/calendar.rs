@@ -35,6 +35,28 @@ impl Day {
             .then_some(day)
     }
 
+    /// As an operator says it: a day's name, `today`, `yesterday`, or `7d` for the last seven days,
+    /// today included.
+    pub fn asked(text: &str, today: Self) -> Option<Self> {
+        match text {
+            "today" => Some(today),
+            "yesterday" => Some(Self(today.0 - 1)),
+            _ => match text.strip_suffix('d') {
+                Some(count) => {
+                    let count = count.parse::<u16>().ok().filter(|count| *count > 0)?;
+                    Some(Self(today.0 - (i32::from(count) - 1)))
+                }
+                None => Self::named(text),
+            },
+        }
+    }
+
+    /// Its first moment where clocks are `offset_seconds` ahead of UTC.
+    pub fn begin(self, offset_seconds: i32) -> Timestamp {
+        let seconds = i64::from(self.0) * SECONDS_PER_DAY - i64::from(offset_seconds);
+        Timestamp(u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000))
+    }
+
     /// The Monday of its week.
     pub fn week(self) -> Self {
         // 1970-01-01 was a Thursday.
@@ -98,6 +120,27 @@ mod tests {
         {
             assert_eq!(Day::named(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn days_are_asked_for_in_the_operators_words() {
+        let today = Day::named("2026-11-16").unwrap();
+        let asked = |text| Day::asked(text, today).map(|day| day.to_string());
+        for (text, day) in [
+            ("today", "2026-11-16"),
+            ("yesterday", "2026-11-15"),
+            ("1d", "2026-11-16"),
+            ("7d", "2026-11-10"),
+            ("2026-01-31", "2026-01-31"),
+            ("20260131", "2026-01-31"),
+        ] {
+            assert_eq!(asked(text).as_deref(), Some(day), "{text}");
+        }
+        for text in ["", "d", "0d", "-1d", "7", "7w", "99999d", "tomorrow"] {
+            assert_eq!(asked(text), None, "{text}");
+        }
+        assert_eq!(Day::of(today.begin(3_600), 3_600), today);
+        assert_eq!(today.begin(0), Timestamp(1_794_787_200_000));
     }
 
     #[test]
