@@ -6,6 +6,9 @@
 //! output = 15.0
 //! cache_write = 3.75         # and cache_write_1h, cache_read
 //! window = 200000            # tokens of context
+//!
+//! [search]
+//! enabled = false            # no index of what was said
 //! ```
 
 use std::io::ErrorKind;
@@ -18,6 +21,7 @@ use toml_edit::{DocumentMut, Item, TableLike};
 #[derive(Debug, Default)]
 pub struct Config {
     prices: Vec<(String, Price)>,
+    is_search_off: bool,
 }
 
 impl Config {
@@ -43,16 +47,33 @@ impl Config {
         table
     }
 
+    pub fn is_search_enabled(&self) -> bool {
+        !self.is_search_off
+    }
+
     fn parsed(text: &str) -> Result<Self> {
         let document: DocumentMut = text.parse()?;
-        let Some(prices) = document.get("prices") else { return Ok(Self::default()) };
-        let prices = prices.as_table_like().context("`prices` is no table")?;
-        let priced = |(model, item): (&str, &Item)| {
-            let table = item.as_table_like().with_context(|| format!("`{model}` is no table"))?;
-            Ok((model.to_owned(), price(table).with_context(|| format!("the price of {model}"))?))
-        };
-        Ok(Self { prices: prices.iter().map(priced).collect::<Result<_>>()? })
+        let prices = document.get("prices").map_or_else(|| Ok(Vec::new()), prices)?;
+        let is_search_off = document.get("search").map_or(Ok(false), is_off)?;
+        Ok(Self { prices, is_search_off })
     }
+}
+
+fn is_off(search: &Item) -> Result<bool> {
+    let search = search.as_table_like().context("`search` is no table")?;
+    match search.get("enabled") {
+        Some(enabled) => Ok(!enabled.as_bool().context("`search.enabled` is not true or false")?),
+        None => Ok(false),
+    }
+}
+
+fn prices(prices: &Item) -> Result<Vec<(String, Price)>> {
+    let prices = prices.as_table_like().context("`prices` is no table")?;
+    let priced = |(model, item): (&str, &Item)| {
+        let table = item.as_table_like().with_context(|| format!("`{model}` is no table"))?;
+        Ok((model.to_owned(), price(table).with_context(|| format!("the price of {model}"))?))
+    };
+    prices.iter().map(priced).collect()
 }
 
 fn price(table: &dyn TableLike) -> Result<Price> {
@@ -104,6 +125,16 @@ mod tests {
             let error = format!("{:#}", Config::parsed(text).unwrap_err());
             assert!(error.contains(said), "{error}");
         }
+        for (text, said) in [
+            ("search = 1", "`search` is no table"),
+            ("[search]\nenabled = 1", "`search.enabled` is not true or false"),
+        ] {
+            let error = format!("{:#}", Config::parsed(text).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
+        let is_on = |text| Config::parsed(text).unwrap().is_search_enabled();
+        assert!(is_on("") && is_on("[search]") && is_on("[search]\nenabled = true"));
+        assert!(!is_on("[search]\nenabled = false"));
         assert!(Config::parsed("[other]\nx = 1").unwrap().prices.is_empty());
     }
 }

@@ -9,11 +9,14 @@ mod doctor;
 mod exit;
 mod explain;
 mod hooks;
+mod paper;
 mod paths;
 mod program;
+mod progress_bar;
 mod record;
 mod redact;
 mod replay;
+mod search;
 mod serve;
 mod service;
 mod session_line;
@@ -88,6 +91,7 @@ enum Command {
         session: String,
     },
     Usage(usage::UsageArgs),
+    Search(search::SearchArgs),
     Record(record::RecordArgs),
     Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
@@ -139,6 +143,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Search(args) => search::search(&args, &Paths::from_environment()?),
         Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {

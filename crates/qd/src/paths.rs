@@ -36,6 +36,11 @@ impl Paths {
         self.state.join("usage.db")
     }
 
+    /// What was said in sessions.
+    pub fn search_index(&self) -> PathBuf {
+        self.state.join("search.db")
+    }
+
     pub fn tokens(&self) -> PathBuf {
         self.state.join("tokens")
     }

@@ -1,20 +1,16 @@
 //! `qd usage`: what every session cost.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use qd_broker::history::{By, History, Progress, Query, Report, Trouble, report};
+use qd_broker::history::{By, History, Query};
 use qd_broker::sources::places::places;
-use qd_harness::usage::{Day, PriceTable};
-use serde_json::{Map, Value, json};
 
 use crate::config::Config;
+use crate::paper::Paper;
 use crate::paths::Paths;
+use crate::progress_bar::while_drawn;
 use crate::usage_table;
 use crate::zone::Zone;
 
@@ -24,12 +20,12 @@ use crate::zone::Zone;
 /// daemon. A dollar that rests on a guessed price has a ~ before it.
 #[derive(Debug, Args)]
 pub struct UsageArgs {
-    /// The first day, as 2026-11-16 or 20261116
-    #[arg(long, value_parser = day)]
-    since: Option<Day>,
+    /// The first day: 2026-11-16, 20261116, today, yesterday, or 7d for the last seven
+    #[arg(long)]
+    since: Option<String>,
     /// The last day
-    #[arg(long, value_parser = day)]
-    until: Option<Day>,
+    #[arg(long)]
+    until: Option<String>,
     /// What a line is
     #[arg(long, value_enum, default_value_t = Grouping::Day)]
     by: Grouping,
@@ -77,19 +73,6 @@ impl Grouping {
             Self::Harness => "Agent",
         }
     }
-
-    /// How JSON names the rows, and what a row is called in it.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Day => ("daily", "date"),
-            Self::Week => ("weekly", "week"),
-            Self::Month => ("monthly", "month"),
-            Self::Model => ("models", "model"),
-            Self::Project => ("projects", "project"),
-            Self::Session => ("sessions", "sessionId"),
-            Self::Harness => ("harnesses", "harness"),
-        }
-    }
 }
 
 pub fn usage(args: &UsageArgs, paths: &Paths) -> Result<()> {
@@ -98,79 +81,22 @@ pub fn usage(args: &UsageArgs, paths: &Paths) -> Result<()> {
         Some(name) => Zone::named(name).with_context(|| format!("{name} is no time zone"))?,
         None => Zone::of_operator(),
     };
+    let mut day = |text: &Option<String>| match text {
+        Some(text) => zone.day(text).map(Some).map_err(anyhow::Error::msg),
+        None => Ok(None),
+    };
+    let query = Query { since: day(&args.since)?, until: day(&args.until)?, by: args.by.by() };
     let places = places(&paths.home, &std::env::vars_os().collect());
     let mut history = History::open(places, Some(&paths.usage_index()));
-    refresh(&mut history);
-    let query = Query { since: args.since, until: args.until, by: args.by.by() };
-    let report = report(history.ledger(), query, &prices, |at| zone.offset(at));
+    while_drawn(|progress| history.refresh(progress));
+    let report = history.report(query, &prices, |at| zone.offset(at));
     let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{:#}", spelled(&report, args.by, &prices, history.troubles()))?;
+        let json = report.json(query.by, &prices.date, history.troubles());
+        writeln!(out, "{json:#}")?;
     } else {
-        usage_table::write(&mut out, args.by.head(), &report, &prices, history.troubles())?;
+        let table = usage_table::Table { head: args.by.head(), report: &report, prices: &prices };
+        table.write(&mut out, history.troubles(), Paper::of_stdout())?;
     }
     Ok(())
 }
-
-/// Reads what is new, and shows how far it is where a person looks.
-fn refresh(history: &mut History) {
-    let progress = Progress::default();
-    thread::scope(|scope| {
-        let (done, wait) = mpsc::channel::<()>();
-        if io::stderr().is_terminal() {
-            scope.spawn(|| draw(&progress, wait));
-        }
-        history.refresh(&progress);
-        drop(done);
-    });
-}
-
-fn draw(progress: &Progress, done: mpsc::Receiver<()>) {
-    let mut has_drawn = false;
-    while done.recv_timeout(DRAW_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
-        let found = progress.found.load(Ordering::Relaxed);
-        if found == 0 {
-            continue;
-        }
-        let files = progress.files.load(Ordering::Relaxed).min(found);
-        let bar = "█".repeat(files * BAR_CHARS / found);
-        let megabytes = progress.bytes.load(Ordering::Relaxed) / 1_000_000;
-        eprint!("\r{bar:░<BAR_CHARS$} {files} of {found} files, {megabytes} MB ");
-        has_drawn = true;
-    }
-    if has_drawn {
-        eprint!("\r\x1b[K");
-    }
-}
-
-fn spelled(report: &Report, by: Grouping, prices: &PriceTable, troubles: &[Trouble]) -> Value {
-    let (rows, name) = by.names();
-    let all: Vec<Value> = report
-        .rows
-        .iter()
-        .map(|row| {
-            let mut object = Map::new();
-            object.insert(name.to_owned(), json!(row.name));
-            let models: Vec<&str> = row.models.iter().map(|row| row.model.as_str()).collect();
-            object.insert("modelsUsed".to_owned(), json!(models));
-            if let Value::Object(rest) = json!(row) {
-                object.extend(rest);
-            }
-            Value::Object(object)
-        })
-        .collect();
-    let troubles: Vec<Value> = troubles
-        .iter()
-        .map(|trouble| json!({"path": trouble.path, "what": trouble.what}))
-        .collect();
-    json!({rows: all, "totals": report.totals, "pricesOf": prices.date, "troubles": troubles})
-}
-
-fn day(text: &str) -> Result<Day, String> {
-    Day::named(text).ok_or_else(|| "a day is written 2026-11-16 or 20261116".to_owned())
-}
-
-/// Often enough to look alive; a scan that is over before is not drawn at all.
-const DRAW_EVERY: Duration = Duration::from_millis(150);
-
-const BAR_CHARS: usize = 30;
