@@ -73,10 +73,10 @@ fn told(error: &Error) -> String {
     if error.is_temporary() {
         return "is in use; it is read the next time".to_owned();
     }
-    match error {
-        Error::Damaged(reason) => format!("is no database we can read: {reason}"),
-        _ => error.to_string(),
+    if let Error::Damaged(reason) = error {
+        return format!("is no database we can read: {reason}");
     }
+    error.to_string()
 }
 
 #[derive(Debug)]

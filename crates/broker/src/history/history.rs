@@ -26,6 +26,9 @@ pub struct History {
     index_path: PathBuf,
     pub(super) files: HashMap<PathBuf, Kept>,
     pub(super) ledger: Ledger,
+    /// What files say beside their responses; looked up when somebody asks, and kept while lines
+    /// come in one by one.
+    pub(super) standings: Option<BTreeMap<SessionKey, Standing>>,
     troubles: Vec<Trouble>,
 }
 
@@ -56,7 +59,7 @@ impl Kept {
     }
 
     /// What its file says beside its responses, and of whom.
-    fn standing(&self, file: &Path, harness: Harness) -> Option<(SessionKey, Standing)> {
+    pub fn standing(&self, file: &Path, harness: Harness) -> Option<(SessionKey, Standing)> {
         let resumed;
         let reader = match (&self.live, &self.known.memory) {
             (Some(live), _) => live.reader(),
@@ -85,6 +88,7 @@ impl History {
             index_path: index.unwrap_or(Path::new("")).to_owned(),
             files: HashMap::new(),
             ledger: Ledger::default(),
+            standings: None,
             troubles: Vec::new(),
         };
         match index.map(UsageIndex::open) {
@@ -104,6 +108,7 @@ impl History {
     /// Reads what is new since the last time, and blocks while it does.
     pub fn refresh(&mut self, progress: &Progress) {
         self.save();
+        self.standings = None;
         let news = self.scan(progress);
         let is_void =
             |(file, read): &(FoundFile, News)| read.anew && self.files.contains_key(&file.path);
@@ -137,12 +142,13 @@ impl History {
     ) -> Report {
         let mut report = report(&self.ledger, query, prices, offset);
         if query.by == By::Session {
-            self.add_standings(&mut report);
+            let standings = self.all_standings();
+            report.rows.iter_mut().for_each(|row| row.stand(&standings));
         }
         report
     }
 
-    pub(super) fn add_standings(&self, report: &mut Report) {
+    pub(super) fn all_standings(&self) -> BTreeMap<SessionKey, Standing> {
         let mut standings: BTreeMap<SessionKey, Standing> = BTreeMap::new();
         for (path, kept) in &self.files {
             let harness = self.place_of(path).map(|place| place.harness);
@@ -151,9 +157,7 @@ impl History {
                 standings.entry(key).or_default().join(&standing);
             }
         }
-        for row in &mut report.rows {
-            row.stand(&standings);
-        }
+        standings
     }
 
     /// What could not be read.

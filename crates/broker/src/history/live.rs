@@ -87,7 +87,13 @@ impl History {
         if is_counted {
             return Change::Nothing;
         }
-        let Some(told) = kept.read(harness, path, line) else { return Change::Nothing };
+        let told = kept.read(harness, path, line);
+        if let Some(standings) = &mut self.standings
+            && let Some((key, standing)) = kept.standing(path, harness)
+        {
+            standings.insert(key, standing);
+        }
+        let Some(told) = told else { return Change::Nothing };
         let changed = self.ledger.take_live(harness, kept.project.as_deref(), &told);
         if kept.is_full() {
             self.save();
@@ -114,11 +120,15 @@ impl History {
     }
 
     /// What a session has cost so far; none if nothing of it was told.
-    pub fn session(&self, key: &SessionKey, prices: &PriceTable) -> Option<Row> {
+    pub fn session(&mut self, key: &SessionKey, prices: &PriceTable) -> Option<Row> {
         let query = Query { since: None, until: None, by: By::Session };
         let mut report = report_of(self.ledger.counted_of(key), query, prices, |_| 0);
-        self.add_standings(&mut report);
-        report.rows.pop()
+        if self.standings.is_none() {
+            self.standings = Some(self.all_standings());
+        }
+        let mut row = report.rows.pop()?;
+        self.standings.iter().for_each(|standings| row.stand(standings));
+        Some(row)
     }
 }
 
