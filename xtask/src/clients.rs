@@ -1,16 +1,32 @@
-//! The real agents that the tests run: installed once for each state of the lock file.
+//! The real agents that the tests run, and the peers that benches measure beside ours: installed
+//! once for each state of the lock file.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+pub fn install() -> Result<()> {
+    install_in(&folder("clients"))
+}
+
+/// The program that `bench usage` measures beside ours.
+pub fn ccusage() -> Result<PathBuf> {
+    let folder = folder("peers");
+    install_in(&folder)?;
+    let program = folder.join("node_modules/@ccusage/ccusage-linux-x64/bin/ccusage");
+    // Its JavaScript would do that at the first start; we measure without it.
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot use {}", program.display()))?;
+    Ok(program.canonicalize()?)
+}
+
 /// Does nothing when what the lock file asks for is there. An install that was broken off has
 /// no stamp and is done again from the start.
-pub fn install() -> Result<()> {
-    let folder = folder();
-    let wanted = wanted(&folder)?;
+fn install_in(folder: &Path) -> Result<()> {
+    let wanted = wanted(folder)?;
     let stamp = folder.join("node_modules").join(STAMP);
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
@@ -18,7 +34,7 @@ pub fn install() -> Result<()> {
     eprintln!("$ npm ci   (in {})", folder.display());
     let status = Command::new("npm")
         .args(ARGUMENTS)
-        .current_dir(&folder)
+        .current_dir(folder)
         .status()
         .context("cannot run npm: install Node.js 20 or newer with npm")?;
     if !status.success() {
@@ -27,8 +43,8 @@ pub fn install() -> Result<()> {
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/clients")
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name)
 }
 
 /// What decides what is installed, word by word: no hash to get wrong.

@@ -5,6 +5,7 @@
 
 mod clients;
 mod fuzz;
+mod prices;
 mod rules;
 
 use std::ffi::OsStr;
@@ -30,6 +31,12 @@ cargo xtask bench live
 cargo xtask bench ingest|tail|board|idle [--minutes N]
                      the daemon: hooks a second beside a server that keeps nothing; a line until
                      its event; a restart and the whole board; what it uses at rest
+cargo xtask bench usage
+                     qd usage over a gigabyte and ten thousand files, ccusage and a plain read
+                     beside it
+cargo xtask prices LIST DATE
+                     make the price table anew: LIST is LiteLLM's
+                     model_prices_and_context_window.json, DATE the day it is of
 cargo xtask forwarder
                      build qd-hook as it is shipped, and say where it is
 cargo xtask rules [PATCH…]
@@ -52,10 +59,12 @@ fn main() -> ExitCode {
         ["bench", "forwarder"] => bench_forwarder(),
         ["bench", "live"] => clients::install()
             .and_then(|()| run("cargo", &["bench", "--package", "qd", "--bench", "live"])),
+        ["bench", "usage"] => bench_usage(),
         ["bench", what @ ("ingest" | "tail" | "board" | "idle"), more @ ..] => {
             let daemon = ["bench", "--package", "qd", "--bench", "daemon", "--", what];
             run("cargo", &[&daemon[..], more].concat())
         }
+        ["prices", list, date] => prices::refresh(list, date),
         ["forwarder"] => forwarder().map(|program| println!("{}", program.display())),
         ["rules", only @ ..] => rules::rules(only),
         ["fuzz"] => start_fuzz(FUZZ_SECONDS, None),
@@ -97,6 +106,12 @@ fn bench_forwarder() -> Result<()> {
     let program = forwarder()?;
     let arguments = ["bench", "--package", "qd", "--bench", "forwarder"];
     run_with("cargo", &arguments, &[("QD_HOOK", program.as_os_str())])
+}
+
+fn bench_usage() -> Result<()> {
+    let peer = clients::ccusage()?;
+    let arguments = ["bench", "--package", "qd", "--bench", "usage"];
+    run_with("cargo", &arguments, &[("CCUSAGE", peer.as_os_str())])
 }
 
 /// Builds qd-hook without a dynamic linker, which costs an agent a third of a millisecond at

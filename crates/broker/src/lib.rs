@@ -4,11 +4,13 @@
 //! hands them in and carries out what comes back. [`hook_intake`] takes what hook forwarders send
 //! and what they left on disk while nobody listened; [`sources`] read session files and registries,
 //! listen to clients' own servers, find out who holds which session, and tell when processes end.
+//! [`history`] adds up what all that was ever written cost.
 
 mod broker;
 mod card;
 pub mod error;
 mod fnv;
+pub mod history;
 pub mod hook_intake;
 pub mod limits;
 pub mod runtime;

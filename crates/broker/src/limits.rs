@@ -279,3 +279,38 @@ pub const SOCKET_TABLE_BYTES_MAX: u64 = 3 << 20;
 
 /// Descriptors of a process that are looked at for its listening sockets.
 pub const DESCRIPTORS_MAX: usize = 4_096;
+
+/// Threads that read a history: on most machines half the cores or fewer, because agents are at
+/// work beside us.
+pub const HISTORY_THREADS: usize = 2;
+
+/// How deep folders of session files are entered. Clients use five levels at most; deeper is a
+/// mistake or a trap.
+pub const HISTORY_DEPTH_MAX: usize = 16;
+
+/// Session files of one history. Years of ten agents a day make about ten thousand; with their
+/// paths a million would take 200 MB.
+pub const HISTORY_FILES_MAX: usize = 200_000;
+
+/// Portions of one file in the index before they are joined: a file that grows while somebody
+/// looks again and again adds one each time.
+pub const PORTIONS_PER_FILE_MAX: usize = 64;
+
+/// Troubles of a history that are told, of thousands that a lost disk may cause.
+pub const HISTORY_TROUBLES_MAX: usize = 200;
+
+/// Bytes before the place where a history stopped that are looked at again. The lines of a session
+/// of Claude Code end alike for two hundred bytes: the session, the folder, the version. In so many
+/// stand a time and an id.
+pub const HISTORY_MARK_BYTES: usize = 1 << 10;
+
+/// How far from a subagent its operator's session is looked for: subagents of subagents are rare,
+/// and a damaged database may have a circle.
+pub const SUBAGENT_DEPTH_MAX: usize = 16;
+
+/// Lines of one file that came in one by one before what they told is written into the index. A
+/// crash costs reading them again.
+pub const LIVE_LINES_MAX: usize = 1_024;
+
+/// Bytes of prompts and answers of one file that are held before they are written.
+pub const SAID_BATCH_BYTES_MAX: usize = 2 << 20;

@@ -15,6 +15,7 @@ mod failure_sign;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gemini_cli;
+mod json_walk;
 pub mod opencode;
 mod otlp;
 mod outbox;
@@ -22,11 +23,13 @@ mod payload;
 mod process;
 pub mod replay;
 mod rfc3339;
+pub mod said;
 pub mod say_ask;
 mod signal;
 #[cfg(test)]
 mod story;
 mod threshold;
+pub mod usage;
 
 use serde::{Deserialize, Serialize};
 

@@ -164,7 +164,12 @@ impl Temporary {
     fn paths(&self) -> Paths {
         let place = |folder: &str| Path::new(&self.at(folder)).join("quarterdeck");
         let socket = place("run").join("qd.sock");
-        Paths { home: self.at("home"), state: place("state"), socket }
+        Paths {
+            home: self.at("home"),
+            state: place("state"),
+            config: self.at("config.toml"),
+            socket,
+        }
     }
 
     /// What makes other commands find it.

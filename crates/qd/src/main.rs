@@ -2,6 +2,7 @@
 
 mod background;
 mod capture;
+mod config;
 mod daemon;
 mod demo;
 mod doctor;
@@ -9,18 +10,24 @@ mod exit;
 mod explain;
 mod hooks;
 mod open;
+mod paper;
 mod paths;
 mod program;
+mod progress_bar;
 mod record;
 mod redact;
 mod replay;
+mod search;
 mod serve;
 mod service;
 mod session_line;
 mod status;
 mod story;
+mod usage;
+mod usage_table;
 mod wait;
 mod watch;
+mod zone;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -84,6 +91,8 @@ enum Command {
         /// A session: its id, or a beginning of it that is unique
         session: String,
     },
+    Usage(usage::UsageArgs),
+    Search(search::SearchArgs),
     Record(record::RecordArgs),
     Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
@@ -137,6 +146,8 @@ fn run(cli: Cli) -> Result<()> {
         Command::Replay(args) => replay::replay(&args),
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Search(args) => search::search(&args, &Paths::from_environment()?),
+        Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "qd", &mut std::io::stdout());

@@ -9,6 +9,8 @@ pub struct Paths {
     pub home: PathBuf,
     /// Journal, spool, tokens, log.
     pub state: PathBuf,
+    /// What the operator has set.
+    pub config: PathBuf,
     /// Where the daemon listens. The forwarder looks in the same places.
     pub socket: PathBuf,
 }
@@ -23,7 +25,20 @@ impl Paths {
         let socket = folder("XDG_RUNTIME_DIR")
             .map_or_else(|| state.clone(), |runtime| runtime.join("quarterdeck"))
             .join("qd.sock");
-        Ok(Self { home, state, socket })
+        let config = folder("XDG_CONFIG_HOME")
+            .unwrap_or_else(|| home.join(".config"))
+            .join("quarterdeck/config.toml");
+        Ok(Self { home, state, config, socket })
+    }
+
+    /// How far session files were read, and what they told.
+    pub fn usage_index(&self) -> PathBuf {
+        self.state.join("usage.db")
+    }
+
+    /// What was said in sessions.
+    pub fn search_index(&self) -> PathBuf {
+        self.state.join("search.db")
     }
 
     pub fn tokens(&self) -> PathBuf {

@@ -15,15 +15,15 @@ pub enum Error {
     HeldBy { path: PathBuf, pid: u32 },
     #[error("the journal {} is in use by another process", path.display())]
     Held { path: PathBuf },
-    #[error("no space is left for the journal; nothing of this batch was written")]
+    #[error("no space is left; nothing of this batch was written")]
     NoSpace,
-    #[error("the journal could not be written; nothing of this batch was kept: {0}")]
+    #[error("it could not be written; nothing of this batch was kept: {0}")]
     NotWritten(Arc<rusqlite::Error>),
-    #[error("another program has the journal locked")]
+    #[error("another program has it locked")]
     Locked,
-    #[error("the journal is damaged; it is set aside when it is opened again: {0}")]
+    #[error("it is damaged; it is set aside when it is opened again: {0}")]
     Damaged(String),
-    #[error("the journal has schema {found}; this program knows up to {known}. It was not touched")]
+    #[error("it has schema {found}; this program knows up to {known}. It was not touched")]
     NewerSchema { found: u32, known: u32 },
     #[error("{} is a database of something else; it was not touched", .0.display())]
     Foreign(PathBuf),
@@ -47,7 +47,7 @@ pub enum Error {
     Closed,
     #[error("{what} {}: {error}", path.display())]
     Io { what: &'static str, path: PathBuf, error: Arc<io::Error> },
-    #[error("the journal's database: {0}")]
+    #[error("the database: {0}")]
     Sql(Arc<rusqlite::Error>),
 }
 

@@ -1,4 +1,6 @@
-//! What we remember: the journal, on SQLite. It knows SQL and no rules.
+//! What we remember, on SQLite: the journal, and what was read of session files
+//! ([`UsageIndex`], [`SearchIndex`]). It knows SQL and no rules. What a client keeps in a database of its own is read
+//! here, too ([`OpencodeDatabase`]).
 //!
 //! ```text
 //!   append / append_once / write ──► Queue (bounded) ──► writer thread ──► one transaction
@@ -9,8 +11,8 @@
 //!   load ──► snapshot + fold of the tail, on a connection of its own
 //! ```
 //!
-//! [`Journal`] is the whole interface. An entry is [`qd_session::event::Entry`] as JSON text, a
-//! snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
+//! [`Journal`] is the whole interface to the journal. An entry is [`qd_session::event::Entry`] as
+//! JSON text, a snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
 //!
 //! ```no_run
 //! # use qd_store::{Journal, Settings};
@@ -50,13 +52,16 @@ mod journal;
 pub mod limits;
 mod lock;
 mod memory;
+mod opencode_database;
 mod queue;
 mod read;
 mod receipt;
 mod schema;
+mod search_index;
 mod settings;
 mod tally;
 mod upkeep;
+mod usage_index;
 mod writer;
 
 pub use self::batch::{Alias, Batch, Delivery, MetaChange};
@@ -65,9 +70,12 @@ pub use self::file::DamagedFile;
 pub use self::fold::{Damage, DamagedRecord};
 pub use self::job::{Kept, Written};
 pub use self::journal::{Journal, Opened};
+pub use self::opencode_database::{ClientPart, ClientSession, OpencodeDatabase};
 pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
 pub use self::receipt::Receipt;
+pub use self::search_index::{Hit, SaidRow, SearchIndex, SearchQuery, SearchedFile};
 pub use self::settings::Settings;
+pub use self::usage_index::{FileChange, IndexedFile, UsageIndex};
 pub use self::writer::Health;
 
 /// What every call here answers.

@@ -128,3 +128,29 @@ pub const REASON_BYTES_MAX: usize = 1_024;
 
 /// Prepared statements that a connection keeps: all there are.
 pub const STATEMENTS_MAX: usize = 64;
+
+/// Largest index of what was read of session files. It takes some 4 MB for each GB of history;
+/// when it is full, what does not fit is read again each time.
+pub const INDEX_BYTES_MAX: u64 = 1 << 30;
+
+/// How long we wait for a client that has its own database locked. It works on; we look again the
+/// next time.
+pub const CLIENT_BUSY_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// Longest part or message of a client's database that is read. What tells of tokens has some
+/// hundred bytes; a tool's output may have any number.
+pub const CLIENT_ROW_BYTES_MAX: u32 = 1 << 20;
+
+/// Letters of prompts and answers that can be searched: some years of ten agents a day. What was
+/// said first goes first.
+pub const SEARCH_TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// Largest file of the search. The words' index takes about as much as the texts, and letters of
+/// some languages take three bytes.
+pub const SEARCH_FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Words of a search that are looked for; nobody types more.
+pub const SEARCH_WORDS_MAX: usize = 32;
+
+/// What one search finds at most.
+pub const SEARCH_HITS_MAX: usize = 1_000;

@@ -33,8 +33,19 @@ pub(crate) const STEPS: [&str; 2] = [
 /// The version that is written.
 pub(crate) const VERSION: u32 = STEPS.len() as u32;
 
-/// `qdjl`: says to `file(1)` and to us whose database it is.
-const APPLICATION_ID: i32 = 0x7164_6a6c;
+/// What a database of ours looks like.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// Says to `file(1)` and to us whose database it is.
+    pub application_id: i32,
+    pub steps: &'static [&'static str],
+}
+
+static JOURNAL: Shape = Shape {
+    // `qdjl`
+    application_id: 0x7164_6a6c,
+    steps: &STEPS,
+};
 
 /// The writer's connection, checked, with the present schema; and the version that was found.
 pub(crate) fn connect(path: &Path, settings: &Settings) -> Result<(Connection, u32)> {
@@ -43,7 +54,7 @@ pub(crate) fn connect(path: &Path, settings: &Settings) -> Result<(Connection, u
     let mut connection = Connection::open_with_flags(path, flags)?;
     configure(&connection)?;
     check(&connection)?;
-    let found = version(&connection, path)?;
+    JOURNAL.version(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
@@ -51,7 +62,7 @@ pub(crate) fn connect(path: &Path, settings: &Settings) -> Result<(Connection, u
     let page_size: u64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     let pages = (settings.file_bytes_max / page_size).clamp(1, u64::from(u32::MAX) - 1);
     connection.pragma_update(None, "max_page_count", pages)?;
-    migrate(&mut connection, found)?;
+    let found = JOURNAL.migrate(&mut connection, path)?;
     Ok((connection, found))
 }
 
@@ -71,7 +82,7 @@ fn configure(connection: &Connection) -> Result<()> {
 }
 
 /// SQLite takes a file that is shorter than a page for an empty one, and would write over it.
-fn check_header(path: &Path) -> Result<()> {
+pub(crate) fn check_header(path: &Path) -> Result<()> {
     let mut begin = Vec::new();
     File::open(path)
         .and_then(|file| file.take(PAGE_BYTES_MIN).read_to_end(&mut begin))
@@ -97,43 +108,54 @@ fn check(connection: &Connection) -> Result<()> {
     if verdict == "ok" { Ok(()) } else { Err(Error::Damaged(verdict)) }
 }
 
-/// The schema's version; 0 for an empty file.
-fn version(connection: &Connection, path: &Path) -> Result<u32> {
-    let tables: u32 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if tables == 0 {
-        return Ok(0);
+impl Shape {
+    /// The schema's version; 0 for an empty file.
+    pub fn version(&self, connection: &Connection, path: &Path) -> Result<u32> {
+        let tables: u32 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if tables == 0 {
+            return Ok(0);
+        }
+        let owner: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        if owner != self.application_id {
+            return Err(Error::Foreign(path.to_owned()));
+        }
+        let found = connection
+            .query_row("SELECT version FROM schema_version", [], |row| row.get(0))
+            .map_err(|error| Error::Damaged(format!("no schema version: {error}")))?;
+        let known = self.latest();
+        if found > known {
+            return Err(Error::NewerSchema { found, known });
+        }
+        Ok(found)
     }
-    let owner: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    if owner != APPLICATION_ID {
-        return Err(Error::Foreign(path.to_owned()));
-    }
-    let found = connection
-        .query_row("SELECT version FROM schema_version", [], |row| row.get(0))
-        .map_err(|error| Error::Damaged(format!("no schema version: {error}")))?;
-    if found > VERSION {
-        return Err(Error::NewerSchema { found, known: VERSION });
-    }
-    Ok(found)
-}
 
-/// All missing steps in one transaction: a crash leaves the old schema or the new one.
-fn migrate(connection: &mut Connection, found: u32) -> Result<()> {
-    if found == VERSION {
-        return Ok(());
+    /// All missing steps in one transaction: a crash leaves the old schema or the new one. The
+    /// version that was found.
+    pub fn migrate(&self, connection: &mut Connection, path: &Path) -> Result<u32> {
+        let latest = self.latest();
+        if self.version(connection, path)? == latest {
+            return Ok(latest);
+        }
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Somebody else may have done it while we waited.
+        let found = self.version(&transaction, path)?;
+        if found == 0 {
+            transaction.pragma_update(None, "application_id", self.application_id)?;
+            transaction.execute_batch(
+                "CREATE TABLE schema_version (version INTEGER NOT NULL);
+                 INSERT INTO schema_version VALUES (0);",
+            )?;
+        }
+        for step in &self.steps[found as usize..] {
+            transaction.execute_batch(step)?;
+        }
+        transaction.execute("UPDATE schema_version SET version = ?1", params![latest])?;
+        transaction.commit()?;
+        Ok(found)
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if found == 0 {
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.execute_batch(
-            "CREATE TABLE schema_version (version INTEGER NOT NULL);
-             INSERT INTO schema_version VALUES (0);",
-        )?;
+
+    fn latest(&self) -> u32 {
+        self.steps.len() as u32
     }
-    for step in &STEPS[found as usize..] {
-        transaction.execute_batch(step)?;
-    }
-    transaction.execute("UPDATE schema_version SET version = ?1", params![VERSION])?;
-    transaction.commit()?;
-    Ok(())
 }

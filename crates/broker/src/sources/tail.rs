@@ -73,7 +73,7 @@ impl Seen {
         }
     }
 
-    fn same_file(self, other: Self) -> bool {
+    pub(crate) fn same_file(self, other: Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
@@ -336,7 +336,7 @@ impl TailReader {
 }
 
 /// Opens a plain file, without ever waiting for one that is not.
-pub(super) fn open(path: &Path) -> io::Result<(File, Seen)> {
+pub(crate) fn open(path: &Path) -> io::Result<(File, Seen)> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;

@@ -44,7 +44,7 @@ fn kind(error: Option<&str>, status: Option<u64>) -> FailureKind {
 }
 
 /// A used-up plan is told as `…usage limit reached|<seconds since 1970>`.
-fn reset_time(message: &str) -> Option<Timestamp> {
+pub(super) fn reset_time(message: &str) -> Option<Timestamp> {
     let (_, seconds) = message.rsplit_once('|')?;
     let digits: String = seconds.trim().chars().take_while(char::is_ascii_digit).collect();
     let seconds: u64 = digits.parse().ok().filter(|seconds| *seconds > 1_000_000_000)?;

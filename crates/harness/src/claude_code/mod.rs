@@ -34,6 +34,7 @@ mod story;
 mod stream;
 mod telemetry;
 mod transcript;
+pub mod usage;
 mod wire;
 
 pub use self::handler::Handler;

@@ -41,6 +41,7 @@ mod telemetry;
 mod thread;
 mod transcript;
 mod turn;
+pub mod usage;
 mod wire;
 
 pub use self::handler::Handler;

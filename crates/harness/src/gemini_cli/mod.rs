@@ -25,6 +25,7 @@ mod session;
 mod stream;
 mod telemetry;
 mod transcript;
+pub mod usage;
 mod wire;
 
 pub use self::handler::Handler;

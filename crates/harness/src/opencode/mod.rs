@@ -25,6 +25,7 @@ mod request;
 mod session;
 #[cfg(test)]
 mod tests;
+pub mod usage;
 mod wire;
 
 pub use self::handler::Handler;

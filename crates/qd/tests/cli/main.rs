@@ -6,5 +6,6 @@ mod demo;
 mod doctor;
 mod recording;
 mod service;
+mod usage;
 mod watching;
 mod world;

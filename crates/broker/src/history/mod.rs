@@ -1,0 +1,34 @@
+//! What every session of this machine cost, from the files that agents leave.
+//!
+//! ```text
+//!   finding ──► files ──► scanning (two threads, a window each) ──► portions ──► Ledger ──► sums
+//!                 ▲                                                    │
+//!                 └────────── where reading stopped ◄── index ◄────────┘
+//! ```
+//!
+//! Blocking: for a command, or a thread of its own. The index only saves reading: without it the
+//! answer is the same, and later.
+
+mod database;
+mod finding;
+#[expect(clippy::module_inception, reason = "the noun inside it")]
+mod history;
+mod ledger;
+mod live;
+mod names;
+mod packing;
+mod portion;
+mod report;
+mod report_json;
+mod scanning;
+mod search;
+mod window;
+
+pub use self::finding::{FileKind, FoundFile, Trouble, find};
+pub use self::history::History;
+pub use self::ledger::{Counted, Ledger};
+pub use self::live::{Change, SessionKey};
+pub use self::portion::Portion;
+pub use self::report::{By, ModelRow, Query, Report, Row, SessionRow, report};
+pub use self::scanning::{Job, Known, News, Position, Progress, Scanned, scan};
+pub use self::search::{Hit, Search, SearchQuery};

@@ -1,0 +1,140 @@
+//! `config.toml`: what the operator has set.
+//!
+//! ```toml
+//! [prices."my-model"]        # dollars for a million tokens
+//! input = 3.0
+//! output = 15.0
+//! cache_write = 3.75         # and cache_write_1h, cache_read
+//! window = 200000            # tokens of context
+//!
+//! [search]
+//! enabled = false            # no index of what was said
+//! ```
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use qd_harness::usage::{Price, PriceTable, Rates};
+use toml_edit::{DocumentMut, Item, TableLike};
+
+#[derive(Debug, Default)]
+pub struct Config {
+    prices: Vec<(String, Price)>,
+    is_search_off: bool,
+}
+
+impl Config {
+    /// Without a file nothing is set. One that cannot be understood is an error: the operator
+    /// meant something by it.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        Self::parsed(&text).with_context(|| format!("in {}", path.display()))
+    }
+
+    /// The bundled table, with the operator's prices.
+    pub fn price_table(&self) -> PriceTable {
+        let mut table = PriceTable::bundled();
+        for (model, price) in &self.prices {
+            table.set(model, *price);
+        }
+        table
+    }
+
+    pub fn is_search_enabled(&self) -> bool {
+        !self.is_search_off
+    }
+
+    fn parsed(text: &str) -> Result<Self> {
+        let document: DocumentMut = text.parse()?;
+        let prices = document.get("prices").map_or_else(|| Ok(Vec::new()), prices)?;
+        let is_search_off = document.get("search").map_or(Ok(false), is_off)?;
+        Ok(Self { prices, is_search_off })
+    }
+}
+
+fn is_off(search: &Item) -> Result<bool> {
+    let search = search.as_table_like().context("`search` is no table")?;
+    match search.get("enabled") {
+        Some(enabled) => Ok(!enabled.as_bool().context("`search.enabled` is not true or false")?),
+        None => Ok(false),
+    }
+}
+
+fn prices(prices: &Item) -> Result<Vec<(String, Price)>> {
+    let prices = prices.as_table_like().context("`prices` is no table")?;
+    let priced = |(model, item): (&str, &Item)| {
+        let table = item.as_table_like().with_context(|| format!("`{model}` is no table"))?;
+        Ok((model.to_owned(), price(table).with_context(|| format!("the price of {model}"))?))
+    };
+    prices.iter().map(priced).collect()
+}
+
+fn price(table: &dyn TableLike) -> Result<Price> {
+    let mut price = Price::default();
+    let Rates { input, output, cache_write, cache_write_1h, cache_read } = &mut price.rates;
+    for (name, item) in table.iter() {
+        let number = item.as_float().or_else(|| item.as_integer().map(|whole| whole as f64));
+        let number = number.filter(|number| *number >= 0.0 && number.is_finite());
+        let number = number.with_context(|| format!("`{name}` is no number of dollars"))?;
+        match name {
+            "input" => *input = number,
+            "output" => *output = number,
+            "cache_write" => *cache_write = Some(number),
+            "cache_write_1h" => *cache_write_1h = Some(number),
+            "cache_read" => *cache_read = Some(number),
+            "window" => price.window = Some(number as u64),
+            _ => bail!(
+                "`{name}` is none of input, output, cache_write, cache_write_1h, cache_read, window"
+            ),
+        }
+    }
+    Ok(price)
+}
+
+#[cfg(test)]
+mod tests {
+    use qd_harness::usage::Tokens;
+
+    use super::*;
+
+    #[test]
+    fn the_operators_price_wins() {
+        let config = Config::parsed("[prices.\"claude-opus-4-6\"]\ninput = 1\noutput = 2.5\n");
+        let table = config.unwrap().price_table();
+        let tokens = Tokens { input: 1_000_000, output: 1_000_000, ..Tokens::default() };
+        let charge = table.charge_of(Some("claude-opus-4-6"), &tokens, None);
+        assert_eq!((charge.dollars, charge.is_estimate), (3.5, false));
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        for (text, said) in [
+            ("prices = 3", "`prices` is no table"),
+            ("[prices]\nm = 1", "`m` is no table"),
+            ("[prices.m]\ninput = \"much\"", "`input` is no number of dollars"),
+            ("[prices.m]\ninput = -1", "`input` is no number of dollars"),
+            ("[prices.m]\nprice = 1", "`price` is none of"),
+        ] {
+            let error = format!("{:#}", Config::parsed(text).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
+        for (text, said) in [
+            ("search = 1", "`search` is no table"),
+            ("[search]\nenabled = 1", "`search.enabled` is not true or false"),
+        ] {
+            let error = format!("{:#}", Config::parsed(text).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
+        let is_on = |text| Config::parsed(text).unwrap().is_search_enabled();
+        assert!(is_on("") && is_on("[search]") && is_on("[search]\nenabled = true"));
+        assert!(!is_on("[search]\nenabled = false"));
+        assert!(Config::parsed("[other]\nx = 1").unwrap().prices.is_empty());
+    }
+}
