@@ -22,7 +22,7 @@ fn session(world: &World, name: &str, responses: u32) {
     let prompt = json!({
         "type": "user", "sessionId": name, "timestamp": "2026-03-01T09:59:00.000Z",
         "cwd": "/home/ann/acme",
-        "message": {"role": "user", "content": format!("fix the \u{1b}[31mparser of {name}")},
+        "message": {"role": "user", "content": format!("fix the \u{1b}[31m parser of {name}")},
     });
     let lines: String = (0..responses).map(|nth| line(nth).to_string() + "\n").collect();
     world.write(&format!("home/.claude/projects/-p/{name}.jsonl"), &format!("{prompt}\n{lines}"));
