@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use qd_harness::usage::Sum;
 use qd_harness::{Handler, Harness, Sighting, Signal};
 use qd_session::Session;
 use qd_session::event::{Entry, Event};
@@ -17,7 +18,8 @@ use qd_session::monitor::Fact;
 
 use crate::card::Card;
 use crate::fnv::{BASIS, fnv};
-use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX};
+use crate::history::SessionKey;
+use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX, SPENT_MAX};
 
 /// Something that happened outside.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub enum Input<'a> {
     Restored { harness: Harness, vendor_id: Arc<str>, session: Box<Session> },
     /// The operator wants it out of Needs You until its next event.
     Dismissed { session: SessionId },
+    /// What sessions have cost so far, on the board or not.
+    Spent(Vec<(SessionKey, Sum)>),
 }
 
 /// Something to be done, in the order given.
@@ -57,12 +61,15 @@ pub struct Broker {
     found: BTreeMap<(Harness, Arc<str>), SessionId>,
     /// When each session may look different although nothing happens.
     looks: BTreeSet<(Timestamp, SessionId)>,
+    /// Of sessions that nothing else is known of yet.
+    spent: BTreeMap<(Harness, Arc<str>), Sum>,
 }
 
 struct Tracked {
     session: Session,
     harness: Harness,
     vendor_id: Arc<str>,
+    spent: Option<Sum>,
     /// As it was shown last; none while it is not on the board.
     shown: Option<Card>,
     /// Its entry in `looks`.
@@ -99,8 +106,7 @@ impl Broker {
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
                 handler.recall(&vendor_id, session.monitor());
                 self.found.insert((harness, vendor_id.clone()), id.clone());
-                let tracked = Tracked::new(*session, harness, vendor_id);
-                self.roster.insert(id.clone(), tracked);
+                self.track(*session, harness, vendor_id);
                 self.show(now, &id, &mut outputs);
             }
             Input::Dismissed { session } => {
@@ -110,8 +116,32 @@ impl Broker {
                     self.show(now, &session, &mut outputs);
                 }
             }
+            Input::Spent(spent) => self.take_spent(now, spent, &mut outputs),
         }
         outputs
+    }
+
+    fn take_spent(
+        &mut self,
+        now: Timestamp,
+        spent: Vec<(SessionKey, Sum)>,
+        outputs: &mut Vec<Output>,
+    ) {
+        for (SessionKey { harness, session }, sum) in spent {
+            let key = (harness, session);
+            match self.found.get(&key).cloned() {
+                Some(id) => {
+                    if let Some(tracked) = self.roster.get_mut(&id) {
+                        tracked.spent = Some(sum);
+                    }
+                    self.show(now, &id, outputs);
+                }
+                None if self.spent.len() < SPENT_MAX => {
+                    self.spent.insert(key, sum);
+                }
+                None => {}
+            }
+        }
     }
 
     /// When it wants to be woken if nothing comes.
@@ -243,8 +273,14 @@ impl Broker {
         let session = Session::new(id.clone());
         let vendor_id = vendor_id.clone();
         outputs.push(Output::Found { session: id.clone(), harness, vendor_id: vendor_id.clone() });
-        self.roster.insert(id.clone(), Tracked::new(session, harness, vendor_id));
+        self.track(session, harness, vendor_id);
         id
+    }
+
+    fn track(&mut self, session: Session, harness: Harness, vendor_id: Arc<str>) {
+        let spent = self.spent.remove(&(harness, vendor_id.clone()));
+        let tracked = Tracked { session, harness, vendor_id, spent, shown: None, look: None };
+        self.roster.insert(tracked.session.id().clone(), tracked);
     }
 
     /// Forgets the session that was silent for longest, if there are too many. Those on the board
@@ -299,12 +335,8 @@ impl Broker {
 }
 
 impl Tracked {
-    fn new(session: Session, harness: Harness, vendor_id: Arc<str>) -> Self {
-        Self { session, harness, vendor_id, shown: None, look: None }
-    }
-
     fn card(&self, now: Timestamp) -> Option<Card> {
-        Card::of(now, &self.session, self.harness, &self.vendor_id)
+        Card::of(now, &self.session, self.harness, &self.vendor_id, self.spent.as_ref())
     }
 
     /// The board shows what lives, and what ended lately and was not dismissed.

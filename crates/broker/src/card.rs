@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use qd_harness::Harness;
+use qd_harness::usage::Sum;
 use qd_session::Session;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
@@ -55,6 +56,37 @@ pub struct UsageView {
     pub context_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
+    /// What it has cost so far, where its files tell.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<SpentView>,
+}
+
+/// Tokens and money, under the names that the usage report has.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpentView {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_creation_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub total_tokens: u64,
+    pub cost_usd: f64,
+    /// A part of the money is a guess: the price of a model is not known.
+    pub estimated: bool,
+}
+
+impl From<&Sum> for SpentView {
+    fn from(sum: &Sum) -> Self {
+        Self {
+            input_tokens: sum.tokens.input,
+            output_tokens: sum.tokens.output,
+            cache_creation_tokens: sum.tokens.cache_written(),
+            cache_read_tokens: sum.tokens.cache_read,
+            total_tokens: sum.tokens.total(),
+            cost_usd: sum.dollars,
+            estimated: sum.is_estimate,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,6 +121,7 @@ impl Card {
         session: &Session,
         harness: Harness,
         vendor_id: &Arc<str>,
+        spent: Option<&Sum>,
     ) -> Option<Self> {
         let monitor = session.monitor();
         let about = monitor.about();
@@ -109,11 +142,12 @@ impl Card {
             mode: text(about.map(|about| &about.mode)),
             agent_state: session.resolve(now)?,
             monitor_view: view(monitor),
-            usage: usage.map_or_else(UsageView::default, |usage| UsageView {
-                model: usage.model.as_deref().map(str::to_owned),
-                context_tokens: usage.context_tokens,
-                context_window: usage.context_window,
-            }),
+            usage: UsageView {
+                model: usage.and_then(|usage| usage.model.as_deref()).map(str::to_owned),
+                context_tokens: usage.and_then(|usage| usage.context_tokens),
+                context_window: usage.and_then(|usage| usage.context_window),
+                spent: spent.map(SpentView::from),
+            },
             requests: monitor
                 .open_requests()
                 .filter(|open| open.stage == Stage::Waiting)

@@ -17,5 +17,5 @@ pub mod runtime;
 pub mod sources;
 
 pub use broker::{Broker, Input, NotFound, Output};
-pub use card::{Card, RequestView, SubagentView, UsageView};
+pub use card::{Card, RequestView, SpentView, SubagentView, UsageView};
 pub use error::Error;

@@ -314,3 +314,25 @@ pub const LIVE_LINES_MAX: usize = 1_024;
 
 /// Bytes of prompts and answers of one file that are held before they are written.
 pub const SAID_BATCH_BYTES_MAX: usize = 2 << 20;
+
+/// Sessions of which only their cost is known: files of years.
+pub const SPENT_MAX: usize = 100_000;
+
+/// Lines and questions that wait for the bookkeeper. It takes some hundred thousand lines a
+/// second; while it reads gigabytes at the start, what does not fit is read from the files.
+pub const BOOK_ORDERS_MAX: usize = 4_096;
+
+/// Bytes of lines among them.
+pub const BOOK_LINE_BYTES_MAX: usize = 16 << 20;
+
+/// What the bookkeeper has told and the loop has not heard.
+pub const BOOK_NEWS_MAX: usize = 64;
+
+/// Session files are looked through again at most this often: thousands of them take milliseconds.
+pub const BOOK_READ_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// Lines that are not in the index yet are read again after a crash.
+pub const BOOK_SAVED_AFTER: Duration = Duration::from_secs(30);
+
+/// The day's sum goes over every response there is, so it is not made for each.
+pub const BOOK_TODAY_AFTER: Duration = Duration::from_secs(2);

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use memchr::memmem;
+use qd_harness::usage::Sum;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
@@ -29,6 +31,7 @@ use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 use crate::Error;
 use crate::broker::{Broker, Input};
+use crate::history::{BookNews, Bookkeeper};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
 use crate::sources::codex_daemon::CodexDaemon;
@@ -89,7 +92,18 @@ pub struct Runtime {
     next: Pending,
     writing: Writing,
     health: Health,
+    /// Who counts what sessions cost; nobody in a demo.
+    books: Option<OpenBooks>,
     stop: watch::Receiver<bool>,
+}
+
+/// In an event of OpenCode's server: a response has come to its end.
+const STEP_ENDED: &[u8] = b"step-finish";
+
+struct OpenBooks {
+    keeper: Bookkeeper,
+    news: mpsc::Receiver<BookNews>,
+    today: Option<Sum>,
 }
 
 impl Runtime {
@@ -132,9 +146,15 @@ impl Runtime {
             next: Pending::default(),
             writing: Writing::default(),
             health: Health::default(),
+            books: None,
             stop,
         };
         Ok((runtime, handle))
+    }
+
+    /// Lets the bookkeeper have every line that is read, and shows what it tells.
+    pub fn keep_books(&mut self, keeper: Bookkeeper, news: mpsc::Receiver<BookNews>) {
+        self.books = Some(OpenBooks { keeper, news, today: None });
     }
 
     /// Until it is told to stop, or the sources fail for good. What was taken is written first.
@@ -166,6 +186,7 @@ impl Runtime {
                 news = self.holders.next(), if room => self.hear_holders(news)?,
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
+                news = told(&mut self.books), if room => self.hear_books(news),
                 () = asleep => self.hand_in(now(), Input::Woken),
             }
             self.commit();
@@ -202,6 +223,7 @@ impl Runtime {
             Order::Board { reply } => {
                 let board = Board {
                     cards: self.broker.cards(now),
+                    today: self.books.as_ref().and_then(|books| books.today),
                     change: self.health.changes,
                     changes: self.changes.subscribe(),
                 };
@@ -281,6 +303,12 @@ impl Runtime {
         match news {
             Some(SourceNews::Signal(found)) => {
                 let (harness, signal) = (found.harness, found.signal());
+                // It keeps its sums in a database that no line tells of.
+                if memmem::find(signal.payload, STEP_ENDED).is_some()
+                    && let Some(books) = &self.books
+                {
+                    books.keeper.look();
+                }
                 self.hand_in(now(), Input::Signal { harness, signal });
             }
             Some(SourceNews::Notice(notice)) => {
@@ -327,6 +355,12 @@ impl Runtime {
                 let file = found.file();
                 let signal = found.signal(file.as_deref());
                 let harness = found.harness;
+                // What was there before is read by the bookkeeper itself.
+                if self.health.caught_up
+                    && let (Some(books), Some(end)) = (&self.books, found.position)
+                {
+                    books.keeper.line(harness, &found.path, &found.payload, end);
+                }
                 if harness == Harness::GeminiCli {
                     self.holders.touched(&found.path);
                 }
@@ -353,6 +387,18 @@ impl Runtime {
             None => return Err(Error::SourceGone),
         }
         Ok(())
+    }
+
+    fn hear_books(&mut self, news: BookNews) {
+        match news {
+            BookNews::Spent(spent) => self.hand_in(now(), Input::Spent(spent)),
+            BookNews::Today(sum) => {
+                let today = self.books.as_mut().map(|books| &mut books.today);
+                if today.is_some_and(|today| today.replace(sum) != Some(sum)) {
+                    self.next.news.push(handle::News::Today(sum));
+                }
+            }
+        }
     }
 
     /// An agent that was refused left its hook in the spool, and the next one may be among these
@@ -485,6 +531,16 @@ impl Runtime {
                 None => pending().await,
             }
         }
+    }
+}
+
+/// What the bookkeeper tells next; never, where there is none.
+async fn told(books: &mut Option<OpenBooks>) -> BookNews {
+    let Some(open) = books else { return pending().await };
+    match open.news.recv().await {
+        Some(news) => news,
+        // Its thread has ended; what it told stays.
+        None => pending().await,
     }
 }
 

@@ -9,6 +9,12 @@
 //!
 //! [search]
 //! enabled = false            # no index of what was said
+//!
+//! [server]
+//! hosts = ["box.example.ts.net"]   # names beside the loopback's that lead here
+//!
+//! [opencode]
+//! servers = ["http://127.0.0.1:4096"]   # OpenCode and Kilo servers that are not found
 //! ```
 
 use std::io::ErrorKind;
@@ -22,6 +28,9 @@ use toml_edit::{DocumentMut, Item, TableLike};
 pub struct Config {
     prices: Vec<(String, Price)>,
     is_search_off: bool,
+    /// Names beside the loopback's by which the page is reached.
+    pub hosts: Vec<String>,
+    pub opencode_servers: Vec<String>,
 }
 
 impl Config {
@@ -55,8 +64,31 @@ impl Config {
         let document: DocumentMut = text.parse()?;
         let prices = document.get("prices").map_or_else(|| Ok(Vec::new()), prices)?;
         let is_search_off = document.get("search").map_or(Ok(false), is_off)?;
-        Ok(Self { prices, is_search_off })
+        let hosts = names(&document, "server", "hosts")?;
+        if let Some(odd) = hosts.iter().find(|host| !is_host(host)) {
+            bail!("`{odd}` is no host: write a name as box.example.ts.net, with a port if needed");
+        }
+        let opencode_servers = names(&document, "opencode", "servers")?;
+        Ok(Self { prices, is_search_off, hosts, opencode_servers })
     }
+}
+
+/// A list of texts under a name in a table; without it, none.
+fn names(document: &DocumentMut, table: &str, name: &str) -> Result<Vec<String>> {
+    let Some(item) = document.get(table) else { return Ok(Vec::new()) };
+    let found = item.as_table_like().with_context(|| format!("`{table}` is no table"))?;
+    let Some(list) = found.get(name) else { return Ok(Vec::new()) };
+    let texts = list.as_array().map(|list| list.iter().map(|text| text.as_str()).collect());
+    let texts: Option<Option<Vec<&str>>> = texts;
+    let texts = texts.flatten().with_context(|| format!("`{table}.{name}` is no list of texts"))?;
+    Ok(texts.into_iter().map(str::to_owned).collect())
+}
+
+/// As it stands in a `Host` header: no scheme, no path.
+fn is_host(text: &str) -> bool {
+    let (name, port) = text.split_once(':').unwrap_or((text, "443"));
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    !name.is_empty() && name.bytes().all(plain) && port.parse::<u16>().is_ok()
 }
 
 fn is_off(search: &Item) -> Result<bool> {
@@ -114,6 +146,17 @@ mod tests {
     }
 
     #[test]
+    fn hosts_and_servers_are_lists() {
+        let config = Config::parsed(
+            "[server]\nhosts = [\"box.example.ts.net\", \"a.example:8443\"]\n\
+             [opencode]\nservers = [\"http://127.0.0.1:4096\"]",
+        );
+        let config = config.unwrap();
+        assert_eq!(config.hosts, ["box.example.ts.net", "a.example:8443"]);
+        assert_eq!(config.opencode_servers, ["http://127.0.0.1:4096"]);
+    }
+
+    #[test]
     fn a_mistake_is_named() {
         for (text, said) in [
             ("prices = 3", "`prices` is no table"),
@@ -128,6 +171,12 @@ mod tests {
         for (text, said) in [
             ("search = 1", "`search` is no table"),
             ("[search]\nenabled = 1", "`search.enabled` is not true or false"),
+            ("server = 1", "`server` is no table"),
+            ("[server]\nhosts = \"a\"", "`server.hosts` is no list of texts"),
+            ("[server]\nhosts = [1]", "`server.hosts` is no list of texts"),
+            ("[server]\nhosts = [\"https://a\"]", "`https://a` is no host"),
+            ("[server]\nhosts = [\"*\"]", "`*` is no host"),
+            ("[opencode]\nservers = 3", "`opencode.servers` is no list of texts"),
         ] {
             let error = format!("{:#}", Config::parsed(text).unwrap_err());
             assert!(error.contains(said), "{error}");

@@ -77,7 +77,7 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
     let settings =
         Settings { home, environment: BTreeMap::new(), state, opencode_servers: Vec::new() };
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
-    let served = tokio::spawn(Server::serve(handle.clone(), doors, stopped));
+    let served = tokio::spawn(Server::serve(handle.clone(), None, doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     for (index, capture) in CAPTURES.iter().enumerate() {
         tokio::spawn(play(capture, index, handle.clone(), args.speed));

@@ -2,16 +2,20 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use qd_broker::history::{Bookkeeper, Books};
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
+use qd_broker::sources::places::places;
 use qd_server::{Doors, PORT, Server, Tokens};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
+use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::paths::Paths;
+use crate::zone::Zone;
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
@@ -40,18 +44,28 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let port = Server::listen(args.port).await.context("choose another with --port")?;
     let address = port.local_addr()?;
     let tokens = Tokens::open(&paths.tokens())?;
-    let doors = Doors { socket, port, tokens, hosts: Vec::new() };
+    let config = Config::read(&paths.config)?;
+    let prices = config.price_table();
+    let doors = Doors { socket, port, tokens, hosts: config.hosts };
     let (stop, stopped) = watch::channel(false);
     let settings = Settings {
         home: paths.home.clone(),
         environment: std::env::vars_os().collect(),
         state: paths.state.clone(),
-        opencode_servers: Vec::new(),
+        opencode_servers: config.opencode_servers,
     };
-    let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    let (mut runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    let mut zone = Zone::of_operator();
+    let (bookkeeper, news) = Bookkeeper::start(Books {
+        places: places(&paths.home, &settings.environment),
+        index: paths.usage_index(),
+        prices,
+        offset: Box::new(move |at| zone.offset(at)),
+    })?;
+    runtime.keep_books(bookkeeper.clone(), news);
     info!(%address, socket = %paths.socket.display(), "listening");
     println!("Quarterdeck listens at http://{address} and {}", paths.socket.display());
-    let served = tokio::spawn(Server::serve(handle, doors, stopped));
+    let served = tokio::spawn(Server::serve(handle, Some(bookkeeper), doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     let ran = tokio::select! {
         ran = &mut running => ran,

@@ -38,6 +38,7 @@ pub enum Refusal {
     TooManyRequests,
     /// A file could not be written.
     NotKept,
+    StillReading,
     SeveralSessions,
     UnknownHarness,
     Unreadable,
@@ -65,6 +66,9 @@ impl Refusal {
             }
             Self::NotKept => {
                 (S::INTERNAL_SERVER_ERROR, "not_kept", "it could not be written; see the log")
+            }
+            Self::StillReading => {
+                (S::SERVICE_UNAVAILABLE, "still_reading", "session files are still being read")
             }
             Self::TooManyGuesses => {
                 (S::TOO_MANY_REQUESTS, "too_many_guesses", "too many wrong tokens; wait a minute")
@@ -113,7 +117,11 @@ impl IntoResponse for Refusal {
         let (status, code, message) = self.parts();
         let retryable = matches!(
             self,
-            Self::NotTaken | Self::Stopping | Self::TooManyGuesses | Self::TooManyRequests
+            Self::NotTaken
+                | Self::Stopping
+                | Self::StillReading
+                | Self::TooManyGuesses
+                | Self::TooManyRequests
         );
         let problem = Problem { code: code.to_owned(), message: message.to_owned(), retryable };
         (status, Json(problem)).into_response()

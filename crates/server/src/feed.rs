@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Bytes;
 use qd_broker::Card;
 use qd_broker::runtime::{Board as Current, BoardNews, Handle};
+use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
 use qd_session::operator::Group;
 use serde::Serialize;
@@ -45,6 +46,7 @@ struct Board {
     run: u64,
     cards: BTreeMap<SessionId, Spelled>,
     summary: Summary,
+    today: Option<Sum>,
     ring: VecDeque<Frame>,
     ring_bytes: usize,
     frame: u64,
@@ -147,9 +149,10 @@ impl Feed {
 
 async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sender<Progress>) {
     let board = || board.lock().unwrap_or_else(PoisonError::into_inner);
-    while let Ok(Current { cards, mut change, mut changes }) = handle.board().await {
+    while let Ok(Current { cards, today, mut change, mut changes }) = handle.board().await {
         let frame = {
             let mut board = board();
+            board.today = today;
             board.begin(cards);
             board.frame
         };
@@ -181,6 +184,7 @@ impl Board {
             run,
             cards: BTreeMap::new(),
             summary: Summary::default(),
+            today: None,
             ring: VecDeque::new(),
             ring_bytes: 0,
             frame: 0,
@@ -213,6 +217,7 @@ impl Board {
                 self.push("session_removed", About::Session(session.clone()), &removed);
                 self.cards.remove(session);
             }
+            BoardNews::Today(sum) => self.today = Some(*sum),
         }
         let summary = self.counted();
         if summary != self.summary {
@@ -222,7 +227,7 @@ impl Board {
     }
 
     fn counted(&self) -> Summary {
-        Summary::of(self.cards.values().map(|card| card.group))
+        Summary::of(self.cards.values().map(|card| card.group), self.today)
     }
 
     fn push(&mut self, name: &str, about: About, data: &Bytes) {

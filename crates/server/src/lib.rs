@@ -21,6 +21,7 @@ mod server;
 mod sign_in;
 mod signals;
 mod stream;
+mod usage;
 mod wire;
 
 pub use auth::{Scope, Tokens};

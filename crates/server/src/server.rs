@@ -8,6 +8,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use qd_broker::history::Bookkeeper;
 use qd_broker::runtime::{Gone, Handle};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -37,6 +38,7 @@ pub struct Server {
     feed: Feed,
     readers: Readers,
     browsers: Arc<Browsers>,
+    books: Option<Bookkeeper>,
     port: u16,
 }
 
@@ -61,6 +63,7 @@ impl Server {
     /// Serves both doors until `stop`. Connections that are open then end with the process.
     pub async fn serve(
         handle: Handle,
+        books: Option<Bookkeeper>,
         doors: Doors,
         stop: watch::Receiver<bool>,
     ) -> Result<(), Error> {
@@ -69,9 +72,10 @@ impl Server {
         let browsers = Arc::new(Browsers::open(tokens.folder())?);
         let feed = Feed::start(handle.clone());
         let readers = Readers::default();
+        let port_number = address.port();
         let server =
-            Self { handle, feed, readers, browsers: browsers.clone(), port: address.port() };
-        let guarded = Arc::new(Port::new(address.port(), tokens, browsers, hosts));
+            Self { handle, feed, readers, browsers: browsers.clone(), books, port: port_number };
+        let guarded = Arc::new(Port::new(port_number, tokens, browsers, hosts));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
         tokio::join!(
@@ -87,6 +91,11 @@ impl Server {
 
     pub(crate) fn feed(&self) -> &Feed {
         &self.feed
+    }
+
+    /// Who knows what sessions cost; nobody in a demo.
+    pub(crate) fn books(&self) -> Option<&Bookkeeper> {
+        self.books.as_ref()
     }
 
     pub(crate) fn browsers(&self) -> &Browsers {

@@ -1,7 +1,9 @@
 //! The shapes that go over the wire beside the card.
 
-use qd_broker::Card;
 use qd_broker::runtime::Health;
+use qd_broker::{Card, SpentView};
+use qd_harness::Harness;
+use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
 use qd_session::operator::Group;
 use serde::{Deserialize, Serialize};
@@ -15,12 +17,17 @@ pub struct SessionList {
 }
 
 /// `GET /api/live/summary`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub needs_you_count: usize,
     pub autonomous_count: usize,
     pub delivered_count: usize,
+    /// On the operator's day, once the files are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cost_today_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens_today: Option<u64>,
 }
 
 /// The stream's `session_removed`.
@@ -54,6 +61,42 @@ pub struct SignIn {
     pub code: String,
 }
 
+/// `GET /api/usage`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageReport {
+    /// By time, the oldest first; else the dearest first.
+    pub rows: Vec<UsageRow>,
+    pub totals: SpentView,
+    /// The day of the prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices_of: Option<String>,
+    /// What could not be read.
+    pub troubles: Vec<UsageTrouble>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageRow {
+    /// The day, the model, the session; none where the files do not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Of a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harness: Option<Harness>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    #[serde(flatten)]
+    pub spent: SpentView,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageTrouble {
+    pub path: String,
+    pub what: String,
+}
+
 /// `GET /api/health`: who we are and how we are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -76,8 +119,12 @@ pub struct Problem {
 }
 
 impl Summary {
-    pub fn of(groups: impl Iterator<Item = Group>) -> Self {
-        let mut summary = Self::default();
+    pub fn of(groups: impl Iterator<Item = Group>, today: Option<Sum>) -> Self {
+        let mut summary = Self {
+            total_cost_today_usd: today.map(|today| today.dollars),
+            total_tokens_today: today.map(|today| today.tokens.total()),
+            ..Self::default()
+        };
         for group in groups {
             match group {
                 Group::NeedsYou => summary.needs_you_count += 1,

@@ -9,6 +9,7 @@
 //! Blocking: for a command, or a thread of its own. The index only saves reading: without it the
 //! answer is the same, and later.
 
+mod bookkeeper;
 mod database;
 mod finding;
 #[expect(clippy::module_inception, reason = "the noun inside it")]
@@ -24,6 +25,7 @@ mod scanning;
 mod search;
 mod window;
 
+pub use self::bookkeeper::{Answer, BookNews, Bookkeeper, Books, NoAnswer, Question};
 pub use self::finding::{FileKind, FoundFile, Trouble, find};
 pub use self::history::History;
 pub use self::ledger::{Counted, Ledger};

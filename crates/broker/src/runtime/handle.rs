@@ -1,5 +1,6 @@
 //! How others speak to the loop: each question carries the place for its answer.
 
+use qd_harness::usage::Sum;
 use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub enum News {
     /// A card that is new or looks different.
     Shown(Box<Card>),
     Removed(SessionId),
+    /// What all sessions have cost on the operator's day.
+    Today(Sum),
 }
 
 /// The board at one moment, and what becomes of it.
@@ -39,6 +42,8 @@ pub enum News {
 pub struct Board {
     /// In their order.
     pub cards: Vec<Card>,
+    /// What all sessions have cost on the operator's day, once it is known.
+    pub today: Option<Sum>,
     /// The newest change that is in them.
     pub change: u64,
     /// Every change after that.

@@ -54,7 +54,7 @@ impl Daemon {
             tokio::spawn(runtime.run());
             let hosts = vec!["box.example.ts.net".to_owned()];
             let doors = Doors { socket, port: listener, tokens: tokens.clone(), hosts };
-            tokio::spawn(Server::serve(handle, doors, stopped));
+            tokio::spawn(Server::serve(handle, None, doors, stopped));
             port
         });
         Self { folder, port, tokens, stop, tokio: Some(tokio) }
