@@ -18,7 +18,7 @@ export type Block =
   | { type: "item"; depth: number; marker: string; done?: boolean; parts: Inline[] }
   | { type: "quote"; parts: Inline[] }
   | { type: "code"; text: string }
-  | { type: "table"; text: string }
+  | { type: "table"; rows: Inline[][][] }
   | { type: "rule" };
 
 export function blocks(markdown: string): Block[] {
@@ -43,7 +43,7 @@ export function blocks(markdown: string): Block[] {
     if (line.trimStart().startsWith("|")) {
       finish();
       const end = endOf(lines, i, (next) => !next.trimStart().startsWith("|"));
-      found.push({ type: "table", text: lines.slice(i, end).join("\n") });
+      found.push({ type: "table", rows: lines.slice(i, end).filter(isRow).map(cells) });
       i = end - 1;
       continue;
     }
@@ -59,6 +59,14 @@ export function blocks(markdown: string): Block[] {
     found.push({ type: "code", text: markdown.slice(MARKDOWN_CHARS_MAX) });
   }
   return found;
+}
+
+/** The line of dashes below a table's head is no row. */
+const isRow = (line: string) => !/^[\s|:-]+$/.test(line);
+
+function cells(line: string): Inline[][] {
+  const inner = line.trim().replace(/^\|/, "").replace(/\|$/, "");
+  return inner.split("|").map((cell) => inline(cell.trim()));
 }
 
 function endOf(lines: readonly string[], from: number, ends: (line: string) => boolean): number {
@@ -83,7 +91,7 @@ function single(line: string): Block | undefined {
 }
 
 const MARKS =
-  /(`+)([^`]|[^`][\s\S]{0,500}?[^`])\1(?!`)|\*\*(\S|\S[\s\S]{0,500}?\S)\*\*|(?<![\w*])\*([^\s*]|[^\s*][^*]{0,500}?[^\s*])\*(?![\w*])|\[([^\]\n]{1,300})\]\((https?:\/\/[^\s)]{1,2000})\)|(https?:\/\/[^\s<>"'`)\]]{1,2000})/g;
+  /(`+)([^`]|[^`][\s\S]{0,500}?[^`])\1(?!`)|\*\*(\S|\S[\s\S]{0,500}?\S)\*\*|(?<![\w*])\*([^\s*]|[^\s*][^*]{0,500}?[^\s*])\*(?![\w*])|\[([^\]\n]{1,300})\]\((https?:\/\/[^\s)]{1,2000})\)|(https?:\/\/[^\s<>"'`)\]]{1,2000}[^\s<>"'`)\].,;:!?])/g;
 
 export function inline(text: string): Inline[] {
   const parts: Inline[] = [];

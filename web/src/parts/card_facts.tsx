@@ -26,21 +26,19 @@ export function CardFacts({ card }: { card: Card }) {
           {place}
         </li>
       )}
-      {usage.totalTokens !== undefined && (
-        <li className="number" title="Tokens, with cache reads and writes">
-          {tokens(usage.totalTokens)} tok
-        </li>
-      )}
-      {usage.costUsd !== undefined && (
-        <li className="number" title={usage.estimated ? "Estimated: no price is known for a model" : "Cost"}>
-          {money(usage.costUsd, usage.estimated)}
-        </li>
-      )}
-      {share !== undefined && (
-        <li>
+      <li className="used number">
+        {usage.totalTokens !== undefined && (
+          <span title="Tokens, with cache reads and writes">{tokens(usage.totalTokens)} tok</span>
+        )}
+        {usage.costUsd !== undefined && (
+          <span title={usage.estimated ? "Estimated: no price is known for a model" : "Cost"}>
+            {money(usage.costUsd, usage.estimated)}
+          </span>
+        )}
+        {share !== undefined && (
           <ContextGauge share={share} used={usage.contextTokens ?? 0} window={usage.contextWindow ?? 0} />
-        </li>
-      )}
+        )}
+      </li>
     </ul>
   );
 }

@@ -5,11 +5,12 @@ const HEIGHT = 160;
 const WIDTH = 960;
 const LEFT = 52;
 const BOTTOM = 20;
+const RIGHT = 12;
 
 /** Cost by day as bars; the same numbers as a table for those who do not see bars. */
 export function DayChart({ days }: { days: readonly Day[] }) {
   const top = roundUp(Math.max(...days.map((day) => day.cost)));
-  const step = (WIDTH - LEFT) / days.length;
+  const step = (WIDTH - LEFT - RIGHT) / days.length;
   const y = (cost: number) => 8 + (1 - cost / top) * (HEIGHT - BOTTOM - 8);
   const labelEvery = Math.ceil(days.length / 10);
   return (
@@ -17,7 +18,7 @@ export function DayChart({ days }: { days: readonly Day[] }) {
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label="Cost by day">
         {[0, 0.5, 1].map((part) => (
           <g key={part}>
-            <line className="chart-line" x1={LEFT} x2={WIDTH} y1={y(part * top)} y2={y(part * top)} />
+            <line className="chart-line" x1={LEFT} x2={WIDTH - RIGHT} y1={y(part * top)} y2={y(part * top)} />
             <text className="chart-text" x={LEFT - 8} y={y(part * top) + 4} textAnchor="end">
               {money(part * top)}
             </text>

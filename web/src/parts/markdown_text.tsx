@@ -30,8 +30,23 @@ function drawn(block: Block, key: number): ReactNode {
     }
     case "quote":
       return <blockquote key={key}>{spans(block.parts)}</blockquote>;
-    case "code":
     case "table":
+      return (
+        <div key={key} className="prose-table">
+          <table>
+            <tbody>
+              {block.rows.map((row, index) => (
+                <tr key={index}>
+                  {row.map((cell, column) => (
+                    <td key={column}>{spans(cell)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      );
+    case "code":
       return (
         <pre key={key} className="code">
           {block.text}
