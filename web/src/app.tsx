@@ -74,6 +74,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
       </a>
       <TopBar
         page={route.page}
+        hasBoard={route.page === "board" && known && link.state !== "signed_out"}
         summary={board.summary}
         link={link}
         filter={filter}

@@ -17,17 +17,19 @@ export function GroupHeader({ group, cards, total }: Props) {
       <h2 id={`group-${group}`}>
         {groupName(group)} <span className="count">{count}</span>
       </h2>
-      <ul className="sub-counts" aria-label="Sub-states">
-        {subStateCounts(cards).map(({ state, count }) => {
-          const Icon = subStateIcon(group, state);
-          return (
-            <li key={state} data-state={state}>
-              <Icon aria-hidden="true" size={12} />
-              {count} {subStateWord(state)}
-            </li>
-          );
-        })}
-      </ul>
+      {cards.length > 0 && (
+        <ul className="sub-counts" aria-label="Sub-states">
+          {subStateCounts(cards).map(({ state, count }) => {
+            const Icon = subStateIcon(group, state);
+            return (
+              <li key={state} data-state={state}>
+                <Icon aria-hidden="true" size={12} />
+                {count} {subStateWord(state)}
+              </li>
+            );
+          })}
+        </ul>
+      )}
     </div>
   );
 }

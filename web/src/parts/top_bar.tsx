@@ -9,6 +9,8 @@ import { Link } from "./link";
 
 interface Props {
   page: Route["page"];
+  /** There is a board to filter and to shape. */
+  hasBoard: boolean;
   summary: Summary;
   link: StreamLink;
   filter: string;
@@ -25,7 +27,7 @@ const PAGES: readonly { page: Route["page"]; path: string; name: string; icon: L
 
 const THEME_ICONS: Readonly<Record<Theme, LucideIcon>> = { system: Monitor, light: Sun, dark: Moon };
 
-export function TopBar({ page, summary, link, filter, onFilter, onPalette, onKeys }: Props) {
+export function TopBar({ page, hasBoard, summary, link, filter, onFilter, onPalette, onKeys }: Props) {
   const { theme, shape } = useSettings();
   const ThemeIcon = THEME_ICONS[theme];
   const otherShape = shape === "cards" ? "list" : "cards";
@@ -39,7 +41,7 @@ export function TopBar({ page, summary, link, filter, onFilter, onPalette, onKey
           </Link>
         ))}
       </nav>
-      {page === "board" && (
+      {hasBoard && (
         <input
           type="search"
           className="field filter"
@@ -58,7 +60,7 @@ export function TopBar({ page, summary, link, filter, onFilter, onPalette, onKey
       <div className="top-right">
         <Today summary={summary} />
         <LinkSign link={link} />
-        {page === "board" && (
+        {hasBoard && (
           <IconButton
             icon={otherShape === "list" ? LayoutList : Columns3}
             label={`Show as ${otherShape}`}
