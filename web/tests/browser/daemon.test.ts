@@ -146,16 +146,27 @@ test("who is not signed in is told how, and a link signs in once", async () => {
 test("the policy of the page lets no other script run", async () => {
   const daemon = kept(await Daemon.serve());
   const { page } = await seen(daemon);
-  const ran = await page.evaluate(() => {
+  const tried = await page.evaluate(() => {
+    const throws = (act: () => void) => {
+      try {
+        act();
+        return false;
+      } catch {
+        return true;
+      }
+    };
     const script = document.createElement("script");
-    try {
-      script.textContent = "globalThis.ran = true";
-      document.body.append(script);
-      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='globalThis.ran = true'>");
-    } catch {
-      // Refused before it began.
-    }
-    return (globalThis as { ran?: boolean }).ran ?? false;
+    const button = document.createElement("button");
+    // An attribute is kept, but what it says is not run.
+    const attribute = throws(() => button.setAttribute("onclick", "globalThis.ran = true"));
+    button.click();
+    return {
+      script: throws(() => (script.textContent = "globalThis.ran = true")),
+      html: throws(() => document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='globalThis.ran = true'>")),
+      eval: throws(() => void globalThis.eval("globalThis.ran = true")),
+      attribute,
+      ran: (globalThis as { ran?: boolean }).ran ?? false,
+    };
   });
-  expect(ran).toBe(false);
+  expect(tried).toMatchObject({ script: true, html: true, eval: true, ran: false });
 });

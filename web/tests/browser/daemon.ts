@@ -16,6 +16,7 @@ export class Daemon {
   private readonly folder = mkdtempSync(join(tmpdir(), "qd-page-"));
   private child: ChildProcess | undefined;
   private environment: NodeJS.ProcessEnv;
+  private readonly tokens = new Map<string, string>();
   url = "";
 
   private constructor() {
@@ -51,7 +52,11 @@ export class Daemon {
   }
 
   token(scope: "ingest" | "operate"): string {
-    return execFileSync(PROGRAM, ["token", "--scope", scope], { env: this.environment, encoding: "utf8" }).trim();
+    const known = this.tokens.get(scope);
+    if (known !== undefined) return known;
+    const token = execFileSync(PROGRAM, ["token", "--scope", scope], { env: this.environment, encoding: "utf8" }).trim();
+    this.tokens.set(scope, token);
+    return token;
   }
 
   /** What an agent's hook says. */
