@@ -88,11 +88,16 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
         {shown()}
       </main>
       <NoticeLine />
+      <p className="visually-hidden" role="status">
+        {waiting(board.summary.needsYouCount)}
+      </p>
       {open === "keys" && <KeyHelp onClose={() => setOpen(undefined)} />}
       {open === "palette" && <PaletteOfAll onClose={() => setOpen(undefined)} onKeys={() => setOpen("keys")} onNext={next} />}
     </>
   );
 }
+
+const waiting = (count: number) => (count === 1 ? "1 session needs you" : `${count} sessions need you`);
 
 const PAGE_NAMES: Readonly<Record<Route["page"], string>> = {
   board: "Board",

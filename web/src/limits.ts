@@ -45,8 +45,14 @@ export const TRANSCRIPT_PAGE = 50;
 /** Entries that a transcript keeps in the document; the oldest go and can be asked for again. */
 export const TRANSCRIPT_ENTRIES_MAX = 2_000;
 
-/** Between two looks for new entries of a session that changes all the time. */
-export const TRANSCRIPT_LOOK_MS = 700;
+/** Between two looks at a session that changes all the time. */
+export const SESSION_LOOK_MS = 700;
+
+/** Between two looks at a session that works: what it writes need not change its card. */
+export const WORKING_LOOK_MS = 3_000;
+
+/** After its last signal an agent has written down what it said, also on a busy machine. */
+export const LAST_WORDS_MS = 30_000;
 
 /** Runs on a timeline, the newest. */
 export const RUNS_SHOWN_MAX = 300;

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { ask } from "./api";
 import type { Refused } from "./api";
 import { asRefused } from "./asked";
-import { TRANSCRIPT_LOOK_MS, TRANSCRIPT_PAGE } from "./limits";
+import { TRANSCRIPT_PAGE } from "./limits";
 import { opened, type Transcript, withNewer, withOlder } from "./transcript";
 import type { TranscriptPage } from "./wire";
 
@@ -16,17 +16,15 @@ interface Reading {
   again: () => void;
 }
 
-/** `signal` is a number that rises when the session did something. */
+/** `signal` is a number that rises when there may be more. The session is the same for its lifetime. */
 export function useTranscript(sessionId: string, signal: number): Reading {
   const [transcript, setTranscript] = useState<Transcript>();
   const [refused, setRefused] = useState<Refused>();
   const [tries, setTries] = useState(0);
   const current = useRef<Transcript>(undefined);
-  const busy = useRef(false);
-  const path = useCallback(
-    (cursor: string) => `/api/live/sessions/${encodeURIComponent(sessionId)}/transcript?limit=${TRANSCRIPT_PAGE}${cursor}`,
-    [sessionId],
-  );
+  const busy = useRef({ older: false, newer: false });
+  const wanted = useRef(false);
+  const path = `/api/live/sessions/${encodeURIComponent(sessionId)}/transcript?limit=${TRANSCRIPT_PAGE}`;
   const keep = (next: Transcript) => {
     current.current = next;
     setTranscript(next);
@@ -34,7 +32,7 @@ export function useTranscript(sessionId: string, signal: number): Reading {
   useEffect(() => {
     const abort = new AbortController();
     setRefused(undefined);
-    ask<TranscriptPage>(path(""), abort.signal).then(
+    ask<TranscriptPage>(path, abort.signal).then(
       (page) => keep(opened(page)),
       (error: unknown) => {
         if (!abort.signal.aborted) setRefused(asRefused(error));
@@ -42,37 +40,42 @@ export function useTranscript(sessionId: string, signal: number): Reading {
     );
     return () => abort.abort();
   }, [path, tries]);
+  const newer = async () => {
+    for (let more = true; more && current.current; ) {
+      const { after } = current.current;
+      const cursor = after === undefined ? "" : `&after=${encodeURIComponent(after)}`;
+      const page = await ask<TranscriptPage>(path + cursor);
+      keep(withNewer(current.current, page));
+      more = after !== undefined && page.more && page.after !== after;
+    }
+  };
   useEffect(() => {
-    if (!current.current) return;
-    const abort = new AbortController();
-    // Many signals in a moment are one look.
-    const timer = setTimeout(() => void newer(abort.signal), TRANSCRIPT_LOOK_MS);
-    const newer = async (aborted: AbortSignal) => {
-      for (let more = true; more && current.current && !aborted.aborted; ) {
-        const { after } = current.current;
-        const cursor = after === undefined ? "" : `&after=${encodeURIComponent(after)}`;
-        const page = await ask<TranscriptPage>(path(cursor), aborted).catch(() => undefined);
-        if (!page || aborted.aborted) return;
-        keep(withNewer(current.current, page));
-        more = after !== undefined && page.more && page.after !== after;
+    wanted.current = true;
+    // One look at a time; a signal that comes meanwhile wants another.
+    if (busy.current.newer) return;
+    busy.current.newer = true;
+    const look = async () => {
+      while (wanted.current) {
+        wanted.current = false;
+        await newer();
       }
     };
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [path, signal, transcript === undefined]);
+    // A look that fails is no matter: the stream says that the daemon is away, and there is a next.
+    void look()
+      .catch(() => undefined)
+      .finally(() => (busy.current.newer = false));
+  }, [signal]);
   const older = useCallback(async () => {
     const before = current.current?.before;
-    if (before === undefined || busy.current) return;
-    busy.current = true;
+    if (before === undefined || busy.current.older) return;
+    busy.current.older = true;
     try {
-      const page = await ask<TranscriptPage>(path(`&before=${encodeURIComponent(before)}`));
+      const page = await ask<TranscriptPage>(`${path}&before=${encodeURIComponent(before)}`);
       if (current.current) keep(withOlder(current.current, page));
     } catch (error) {
       setRefused(asRefused(error));
     } finally {
-      busy.current = false;
+      busy.current.older = false;
     }
   }, [path]);
   return { transcript, refused, older, again: () => setTries((count) => count + 1) };

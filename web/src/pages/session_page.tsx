@@ -1,5 +1,5 @@
 import { Copy } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useReducer, useState } from "react";
 
 import { useAsked } from "../asked";
 import { canBeDismissed } from "../board";
@@ -7,8 +7,10 @@ import { contextOf, fullPlaceOf, titleOfCard } from "../card_text";
 import { useNow } from "../clock";
 import { copy, dismiss } from "../commands";
 import { useKeys } from "../keys";
+import { LAST_WORDS_MS, SESSION_LOOK_MS, WORKING_LOOK_MS } from "../limits";
 import { useCard } from "../live";
 import { useNarrow } from "../narrow";
+import { usePaced } from "../paced";
 import { CardFacts } from "../parts/card_facts";
 import { Elapsed } from "../parts/elapsed";
 import { EvidenceList } from "../parts/evidence_list";
@@ -27,7 +29,8 @@ import type { Card, GroupSpan, SessionDetail } from "../wire";
 export function SessionPage({ sessionId }: { sessionId: string }) {
   const live = useCard(sessionId);
   const path = `/api/live/sessions/${encodeURIComponent(sessionId)}`;
-  const { asked, again } = useAsked<SessionDetail>(path, live?.lastSignal);
+  const turn = useTurn(live);
+  const { asked, again } = useAsked<SessionDetail>(path, turn);
   const detail = asked.state === "there" ? asked.value : undefined;
   const card = live ?? detail?.card;
   const narrow = useNarrow();
@@ -55,7 +58,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
       <div className="session-body">
         {(!narrow || pane === "transcript") && (
           <section className="session-transcript" aria-label="What was said">
-            <TranscriptPane sessionId={card.sessionId} signal={card.lastSignal} />
+            <TranscriptPane sessionId={card.sessionId} signal={turn} />
           </section>
         )}
         {(!narrow || pane === "details") && (
@@ -84,6 +87,19 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
     </div>
   );
 }
+
+/** Rises when the session may have more to show: when its card changes, and now and then while it works. */
+function useTurn(card: Card | undefined): number {
+  const [turn, next] = useReducer((count: number) => count + 1, 0);
+  const beat = useNow((now) => (card && isAlive(card, now) ? Math.floor(now / WORKING_LOOK_MS) : 0));
+  const changed = usePaced(card, SESSION_LOOK_MS);
+  useEffect(next, [beat, changed]);
+  return turn;
+}
+
+/** At work, or so lately that the last words may not be written yet. */
+const isAlive = (card: Card, now: number) =>
+  card.agentState.group === "autonomous" || now - card.lastSignal < LAST_WORDS_MS;
 
 function SessionHead({ card }: { card: Card }) {
   const Icon = iconOf(card);

@@ -3,7 +3,7 @@
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import type { HistoryPage, UsageReport, UsageRow } from "../../src/wire";
+import type { HistoryPage, TranscriptEntry, UsageReport, UsageRow } from "../../src/wire";
 import { Between } from "./between";
 import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
 import { Daemon } from "./daemon";
@@ -27,6 +27,9 @@ interface Shown extends Tab {
 }
 
 const ALL = entries(130);
+
+/** What the session says while a test looks on. */
+let fresh: TranscriptEntry[] = [];
 
 const usageRow = (key: string, totalCost: number): UsageRow => ({
   key, totalCost, inputTokens: 1_000, outputTokens: 2_000, cacheCreationTokens: 3_000, cacheReadTokens: 4_000, totalTokens: 10_000, estimated: false,
@@ -65,8 +68,7 @@ async function shown(path: string, options: BrowserContextOptions = {}): Promise
   });
   between.json(/\/transcript$/, ({ searchParams }) => {
     if (searchParams.has("after")) {
-      const fresh = searchParams.get("after") === "130" ? [{ id: "fresh", role: "assistant", text: "Just said" }] : [];
-      return { entries: fresh, after: "131", more: false };
+      return { entries: fresh, after: "130", more: false };
     }
     const end = Number(searchParams.get("before") ?? ALL.length);
     const start = Math.max(0, end - Number(searchParams.get("limit")));
@@ -85,6 +87,8 @@ test("a session's page shows its transcript by pages, live, and nothing of it is
   await lines.first().waitFor();
   expect(await lines.count()).toBe(50);
   // What is new comes by itself when the session does something.
+  fresh = [{ id: "fresh", role: "assistant", text: "Just said" }];
+  onTestFinished(() => void (fresh = []));
   const [card] = asking().sessions;
   between.tell("session_changed", 2, { ...card, lastSignal: Date.now() });
   await page.getByText("Just said").waitFor();

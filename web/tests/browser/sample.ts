@@ -16,8 +16,11 @@ export const SUB_STATES: readonly (readonly [Group, string])[] = [
 
 export const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>`;
 
+/** One moment for all: the order of cards must not hang on the clock. */
+const NOW = Date.now();
+
 export function card(id: string, group: Group, state: string, more: Partial<Card> = {}): Card {
-  const since = Date.now() - 90_000;
+  const since = NOW - 90_000;
   const evidence = [{ source: "hook", at: since, event: "approval_requested" }];
   const agentState = { group, state, label: `Label of ${state}`, confidence: 0.99, source: "hook", rule: "a rule says so", since, evidence };
   return {
