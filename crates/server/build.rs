@@ -18,7 +18,8 @@ fn main() {
     }
     if has_npm() {
         install(&web);
-        let out = [OsStr::new("--outDir"), built.as_os_str()];
+        // Emptied, or the program would hold every page that was ever built here.
+        let out = [OsStr::new("--emptyOutDir"), OsStr::new("--outDir"), built.as_os_str()];
         npm(&web, &[&["run", "build", "--"].map(OsStr::new)[..], &out].concat());
         return;
     }
