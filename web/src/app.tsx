@@ -30,6 +30,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
   const [filter, setFilter] = useState("");
   const [selected, setSelected] = useState<string>();
   const [open, setOpen] = useState<"palette" | "keys">();
+  const [code, setCode] = useState(signInCode);
   const { board, link, known } = live;
   useTitle(titleOf(board.summary), board.summary.needsYouCount);
 
@@ -46,12 +47,14 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
     ...(route.page === "board" ? {} : { a: next }),
   });
   const signedIn = () => {
+    // It works once.
+    setCode(undefined);
     navigate("/");
     retry();
   };
   const shown = () => {
     if (route.page === "sign_in" || link.state === "signed_out") {
-      return <SignInPage {...(signInCode === undefined ? {} : { code: signInCode })} onSignedIn={signedIn} />;
+      return <SignInPage {...(code === undefined ? {} : { code })} onSignedIn={signedIn} />;
     }
     switch (route.page) {
       case "board":
@@ -92,7 +95,9 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
         {waiting(board.summary.needsYouCount)}
       </p>
       {open === "keys" && <KeyHelp onClose={() => setOpen(undefined)} />}
-      {open === "palette" && <PaletteOfAll onClose={() => setOpen(undefined)} onKeys={() => setOpen("keys")} onNext={next} />}
+      {open === "palette" && (
+        <PaletteOfAll onClose={() => setOpen(undefined)} onKeys={() => setOpen("keys")} onNext={next} />
+      )}
     </>
   );
 }
@@ -144,8 +149,18 @@ function PaletteOfAll({ onClose, onKeys, onNext }: PaletteOfAllProps) {
       { key: "board", icon: Columns3, text: "Go to the board", act: () => navigate("/") },
       { key: "history", icon: History, text: "Go to History", act: () => navigate("/history") },
       { key: "usage", icon: ChartColumn, text: "Go to Usage", act: () => navigate("/usage") },
-      { key: "shape", icon: LayoutList, text: `Show the board as ${otherShape}`, act: () => set({ shape: otherShape }) },
-      { key: "theme", icon: SunMoon, text: `Theme: ${nextTheme(theme)}`, act: () => set({ theme: nextTheme(theme) }) },
+      {
+        key: "shape",
+        icon: LayoutList,
+        text: `Show the board as ${otherShape}`,
+        act: () => set({ shape: otherShape }),
+      },
+      {
+        key: "theme",
+        icon: SunMoon,
+        text: `Theme: ${nextTheme(theme)}`,
+        act: () => set({ theme: nextTheme(theme) }),
+      },
       { key: "keys", icon: Keyboard, text: "Keyboard shortcuts", note: "?", act: onKeys },
       ...groups.autonomous.map(session),
       ...groups.delivered.map(session),

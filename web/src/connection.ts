@@ -31,6 +31,7 @@ export class Connection {
   private away: number | undefined;
   private current: AbortController | undefined;
   private wake: (() => void) | undefined;
+  private retries = 0;
   private closed = false;
 
   constructor(url: string, listener: Listener) {
@@ -44,6 +45,7 @@ export class Connection {
 
   /** Something changed (the network is back, somebody looks, somebody signed in): try at once. */
   retry(): void {
+    this.retries += 1;
     this.attempts = 0;
     this.wake?.();
   }
@@ -56,9 +58,12 @@ export class Connection {
 
   private async run(): Promise<void> {
     while (!this.closed) {
+      const { retries } = this;
       const problem = await this.listen();
       if (this.closed) return;
       if (problem instanceof Refused && problem.signedOut) {
+        // Somebody who signed in while the refusal was on its way is not signed out.
+        if (this.retries !== retries) continue;
         this.listener.link({ state: "signed_out" });
         await this.pause(undefined);
         continue;
