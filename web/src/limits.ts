@@ -18,6 +18,9 @@ export const EVENT_CHARS_MAX = 64 << 20;
 /** Messages kept until the next frame; past it they are applied at once. */
 export const PENDING_MAX = 4_096;
 
+/** Between two changes of what is seen. Nobody reads faster, and a busy board leaves the machine to the agents. */
+export const FLUSH_MS_MIN = 50;
+
 /** A hidden tab gets no frames, and its title counts all the same. */
 export const HIDDEN_FLUSH_MS = 250;
 

@@ -1,10 +1,13 @@
-/** The board of this tab: fed by the stream, seen by the parts, changed at most once a frame. */
+/**
+ * The board of this tab: fed by the stream, seen by the parts. A change shows in the next frame;
+ * of many, those of a moment show together.
+ */
 
 import { useSyncExternalStore } from "react";
 
 import { apply, type Board, EMPTY, type Message } from "./board";
 import { Connection, type Link } from "./connection";
-import { HIDDEN_FLUSH_MS, PENDING_MAX } from "./limits";
+import { FLUSH_MS_MIN, HIDDEN_FLUSH_MS, PENDING_MAX } from "./limits";
 import type { Card } from "./wire";
 
 export interface Live {
@@ -18,6 +21,7 @@ export class LiveStore {
   private state: Live = { board: EMPTY, link: { state: "connecting" }, known: false };
   private pending: Message[] = [];
   private scheduled = false;
+  private flushedAt = 0;
   private readonly readers = new Set<() => void>();
 
   message(message: Message): void {
@@ -45,12 +49,15 @@ export class LiveStore {
     if (this.scheduled) return;
     this.scheduled = true;
     const flush = () => this.flush();
-    if (document.hidden) setTimeout(flush, HIDDEN_FLUSH_MS);
-    else requestAnimationFrame(flush);
+    const inFrame = () => (document.hidden ? flush() : requestAnimationFrame(flush));
+    const wait = document.hidden ? HIDDEN_FLUSH_MS : this.flushedAt + FLUSH_MS_MIN - performance.now();
+    if (wait > 0) setTimeout(inFrame, wait);
+    else inFrame();
   }
 
   flush(): void {
     this.scheduled = false;
+    this.flushedAt = performance.now();
     const messages = this.pending;
     this.pending = [];
     const known = this.state.known || messages.some(({ type }) => type === "snapshot");
