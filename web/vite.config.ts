@@ -13,7 +13,9 @@ function worker(): Plugin {
     apply: "build",
     generateBundle(_, bundle) {
       const built = Object.values(bundle).map((file) => `/${file.fileName}`);
-      const plain = readdirSync("public").filter((file) => !/\.png$/.test(file)).map((file) => `/${file}`);
+      const plain = readdirSync("public")
+        .filter((file) => !/\.png$/.test(file))
+        .map((file) => `/${file}`);
       // `/` is index.html; its own name is not an address of ours.
       const files = ["/", ...built.filter((file) => file !== "/index.html"), ...plain].sort();
       const source = readFileSync("src/worker.js", "utf8");

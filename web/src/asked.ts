@@ -5,9 +5,7 @@ import { useCallback, useEffect, useState } from "react";
 import { ask, Refused } from "./api";
 
 export type Asked<T> =
-  | { state: "loading" }
-  | { state: "there"; value: T }
-  | { state: "refused"; refused: Refused };
+  { state: "loading" } | { state: "there"; value: T } | { state: "refused"; refused: Refused };
 
 /** Asks for `path`, again when it or `turn` changes; what is there stays until the new answer is. */
 export function useAsked<T>(path: string, turn: unknown = 0): { asked: Asked<T>; again: () => void } {

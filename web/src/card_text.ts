@@ -6,7 +6,9 @@ import type { Card, Where } from "./wire";
 export function titleOfCard(card: Card): string {
   const title = card.title?.trim();
   if (title) return title;
-  return card.cwd === undefined ? `Session ${card.vendorId.slice(0, 8)}` : `Session in ${projectOf(card.cwd)}`;
+  return card.cwd === undefined
+    ? `Session ${card.vendorId.slice(0, 8)}`
+    : `Session in ${projectOf(card.cwd)}`;
 }
 
 /** The narrowest place that is known. */

@@ -30,5 +30,7 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 function isTyped(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null;
+  return (
+    target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
+  );
 }

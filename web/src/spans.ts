@@ -33,7 +33,10 @@ export function segments(spans: readonly GroupSpan[], now: number): Segment[] {
 
 /** The groups one after the other, as parts of their sum. */
 export function shares(time: TimeIn): Segment[] {
-  const sum = Math.max(1, GROUPS.reduce((all, group) => all + time[group], 0));
+  const sum = Math.max(
+    1,
+    GROUPS.reduce((all, group) => all + time[group], 0),
+  );
   let start = 0;
   return GROUPS.map((group) => {
     const width = (time[group] / sum) * 100;

@@ -106,5 +106,7 @@ export function subStateIcon(group: Group, state: string): LucideIcon {
 }
 
 export function subStateWord(state: string): string {
-  return (Object.hasOwn(SUB_STATES, state) ? SUB_STATES[state]?.short : undefined) ?? words(state).toLowerCase();
+  return (
+    (Object.hasOwn(SUB_STATES, state) ? SUB_STATES[state]?.short : undefined) ?? words(state).toLowerCase()
+  );
 }

@@ -29,7 +29,12 @@ export function everyDay(rows: readonly UsageRow[], days: readonly Date[]): Day[
   const known = new Map(rows.map((row) => [row.key, row]));
   return days.map(dayOf).map((day) => {
     const row = known.get(day);
-    return { day, cost: row?.totalCost ?? 0, tokens: row?.totalTokens ?? 0, estimated: row?.estimated ?? false };
+    return {
+      day,
+      cost: row?.totalCost ?? 0,
+      tokens: row?.totalTokens ?? 0,
+      estimated: row?.estimated ?? false,
+    };
   });
 }
 

@@ -41,7 +41,7 @@ export function useTranscript(sessionId: string, signal: number): Reading {
     return () => abort.abort();
   }, [path, tries]);
   const newer = async () => {
-    for (let more = true; more && current.current; ) {
+    for (let more = true; more && current.current;) {
       const { after } = current.current;
       const cursor = after === undefined ? "" : `&after=${encodeURIComponent(after)}`;
       const page = await ask<TranscriptPage>(path + cursor);

@@ -1,7 +1,10 @@
 /** The service worker: the shell of the page when the daemon is away, and nothing else. */
 
 interface TrustedScripts {
-  createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL: (url: string) => string },
+  ): {
     createScriptURL(url: string): unknown;
   };
 }
@@ -9,7 +12,9 @@ interface TrustedScripts {
 export function registerWorker(): void {
   if (!("serviceWorker" in navigator) || import.meta.env.DEV) return;
   const registered = navigator.serviceWorker.register(trusted("/worker.js") as string);
-  registered.catch((error: unknown) => console.warn("the page will not open while the daemon is away:", error));
+  registered.catch((error: unknown) =>
+    console.warn("the page will not open while the daemon is away:", error),
+  );
 }
 
 /** The policy of the page lets no script address through but this one. */

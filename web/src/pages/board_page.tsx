@@ -51,7 +51,11 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
         <Tabs all={all} tab={tab} onTab={setTab} />
         <section className="column" data-group={tab} role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <h2 className="visually-hidden">{groupName(tab)}</h2>
-          {shown[tab].length === 0 ? <EmptyGroup group={tab} /> : <CardStrip key={tab} items={items(shown[tab])} label={groupName(tab)} {...strip} />}
+          {shown[tab].length === 0 ? (
+            <EmptyGroup group={tab} />
+          ) : (
+            <CardStrip key={tab} items={items(shown[tab])} label={groupName(tab)} {...strip} />
+          )}
         </section>
       </div>
     );
@@ -72,7 +76,11 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
       {GROUPS.map((group) => (
         <section key={group} className="column" data-group={group} aria-labelledby={`group-${group}`}>
           <GroupHeader group={group} cards={shown[group]} total={all[group].length} />
-          {shown[group].length === 0 ? <EmptyGroup group={group} /> : <CardStrip items={items(shown[group])} label={groupName(group)} {...strip} />}
+          {shown[group].length === 0 ? (
+            <EmptyGroup group={group} />
+          ) : (
+            <CardStrip items={items(shown[group])} label={groupName(group)} {...strip} />
+          )}
         </section>
       ))}
     </div>
@@ -162,12 +170,13 @@ function NoSessions() {
   return (
     <Blank icon={Inbox} title="No agent was seen yet">
       <p>
-        Start Claude Code, Codex, Gemini CLI, OpenCode or Kilo as you always do: its card appears here.
-        For faster and surer signals let them report:
+        Start Claude Code, Codex, Gemini CLI, OpenCode or Kilo as you always do: its card appears here. For
+        faster and surer signals let them report:
       </p>
       <pre className="code">qd hooks install</pre>
       <p>
-        To see the board with recorded sessions, run <code>qd demo</code>. What ended before today is in History.
+        To see the board with recorded sessions, run <code>qd demo</code>. What ended before today is in
+        History.
       </p>
     </Blank>
   );

@@ -40,7 +40,12 @@ export function HistoryPage() {
           value={project}
           onChange={(event) => setProject(event.target.value)}
         />
-        <select className="field" aria-label="Agent" value={harness} onChange={(event) => setHarness(event.target.value)}>
+        <select
+          className="field"
+          aria-label="Agent"
+          value={harness}
+          onChange={(event) => setHarness(event.target.value)}
+        >
           <option value="">Every agent</option>
           {HARNESSES.map((name) => (
             <option key={name} value={name}>
@@ -51,7 +56,9 @@ export function HistoryPage() {
       </form>
       {refused && <RefusedBlank refused={refused} again={again} />}
       {!refused && !found && <p className="quiet loading-line">Looking</p>}
-      {!refused && found?.sessions.length === 0 && <NothingFound searched={query !== "" || harness !== "" || project !== ""} />}
+      {!refused && found?.sessions.length === 0 && (
+        <NothingFound searched={query !== "" || harness !== "" || project !== ""} />
+      )}
       {!refused && found && found.sessions.length > 0 && (
         <>
           <ol className="history">
@@ -117,7 +124,12 @@ function useHistory(query: string, harness: string, project: string): Finding {
   const [tries, setTries] = useState(0);
   const path = (before?: string) => {
     const wanted = new URLSearchParams({ limit: String(HISTORY_PAGE) });
-    for (const [name, value] of Object.entries({ q: query.trim(), harness, project: project.trim(), before })) {
+    for (const [name, value] of Object.entries({
+      q: query.trim(),
+      harness,
+      project: project.trim(),
+      before,
+    })) {
       if (value) wanted.set(name, value);
     }
     return `/api/history?${wanted.toString()}`;

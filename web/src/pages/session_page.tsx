@@ -145,7 +145,13 @@ function Resume({ command }: { command: string }) {
     <Part title="Resume in a terminal">
       <div className="copy-line">
         <pre className="code">{command}</pre>
-        <button type="button" className="icon-button" aria-label="Copy the command" title="Copy" onClick={() => void copy(command)}>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Copy the command"
+          title="Copy"
+          onClick={() => void copy(command)}
+        >
           <Copy aria-hidden="true" size={16} />
         </button>
       </div>

@@ -51,7 +51,9 @@ export function UsagePage({ board }: { board: Board }) {
       )}
       <section className="part">
         <h2>Time in each group</h2>
-        <p className="quiet">The newest sessions of the board: how long each worked, and how long it waited for you.</p>
+        <p className="quiet">
+          The newest sessions of the board: how long each worked, and how long it waited for you.
+        </p>
         <GroupTimes board={board} />
       </section>
     </div>
@@ -93,7 +95,9 @@ function Plot({ title, report, children }: PlotProps) {
     <section className="part">
       <h2>{title}</h2>
       {report.state === "refused" && <p className="quiet">Not known: {report.refused.message}.</p>}
-      {report.state === "there" && report.value.rows.length === 0 && <Blank icon={ChartColumn} title="Nothing was used" />}
+      {report.state === "there" && report.value.rows.length === 0 && (
+        <Blank icon={ChartColumn} title="Nothing was used" />
+      )}
       {report.state === "there" && report.value.rows.length > 0 && children(report.value)}
     </section>
   );

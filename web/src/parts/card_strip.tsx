@@ -9,8 +9,7 @@ import { SessionCard } from "./session_card";
 import { SessionRow } from "./session_row";
 
 export type StripItem =
-  | { type: "header"; group: Group; cards: readonly Card[]; total: number }
-  | { type: "card"; card: Card };
+  { type: "header"; group: Group; cards: readonly Card[]; total: number } | { type: "card"; card: Card };
 
 interface Props {
   items: readonly StripItem[];
@@ -41,14 +40,27 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
   useSelection(items, selected, scroller, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const cards = items.filter(({ type }) => type === "card").length;
   return (
-    <div className="strip" data-shape={shape} ref={scroller} role="group" aria-label={label} tabIndex={cards > 0 ? -1 : undefined}>
+    <div
+      className="strip"
+      data-shape={shape}
+      ref={scroller}
+      role="group"
+      aria-label={label}
+      tabIndex={cards > 0 ? -1 : undefined}
+    >
       <div className="strip-all" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map(({ key, index, start }) => {
           const item = items[index]!;
           const place = { transform: `translateY(${start}px)` };
           if (item.type === "header") {
             return (
-              <div key={key} className="strip-item" data-index={index} ref={virtual.measureElement} style={place}>
+              <div
+                key={key}
+                className="strip-item"
+                data-index={index}
+                ref={virtual.measureElement}
+                style={place}
+              >
                 <GroupHeader group={item.group} cards={item.cards} total={item.total} />
               </div>
             );
@@ -56,7 +68,13 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
           const { card } = item;
           const Part = shape === "cards" ? SessionCard : SessionRow;
           return (
-            <div key={key} className="strip-item" data-index={index} ref={virtual.measureElement} style={place}>
+            <div
+              key={key}
+              className="strip-item"
+              data-index={index}
+              ref={virtual.measureElement}
+              style={place}
+            >
               <article
                 className={shape === "cards" ? "card" : "row"}
                 aria-label={titleOfCard(card)}

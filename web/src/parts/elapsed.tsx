@@ -5,7 +5,11 @@ import { useNow } from "../clock";
 export function Elapsed({ since }: { since: number }) {
   const text = useNow((now) => duration(now - since));
   return (
-    <time className="elapsed" dateTime={new Date(since).toISOString()} title={new Date(since).toLocaleString()}>
+    <time
+      className="elapsed"
+      dateTime={new Date(since).toISOString()}
+      title={new Date(since).toLocaleString()}
+    >
       {text}
     </time>
   );

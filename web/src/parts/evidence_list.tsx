@@ -35,13 +35,15 @@ export function EvidenceList({ state, lines }: Props) {
         <table>
           <caption>What was learnt, newest first</caption>
           <tbody>
-            {[...lines].sort((a, b) => b.at - a.at).map(({ at, source, text }, index) => (
-              <tr key={index}>
-                <th scope="row">{source}</th>
-                <td>{text}</td>
-                <td className="number">{clock(at)}</td>
-              </tr>
-            ))}
+            {[...lines]
+              .sort((a, b) => b.at - a.at)
+              .map(({ at, source, text }, index) => (
+                <tr key={index}>
+                  <th scope="row">{source}</th>
+                  <td>{text}</td>
+                  <td className="number">{clock(at)}</td>
+                </tr>
+              ))}
           </tbody>
         </table>
       )}

@@ -17,7 +17,12 @@ export function Folded<T>({ all, shownMax, noun, children }: Props<T>) {
     <>
       {children(open || hidden === 0 ? all : all.slice(0, shownMax))}
       {hidden > 0 && (
-        <button type="button" className="quiet-button unfold" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button
+          type="button"
+          className="quiet-button unfold"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
           {open ? "Show less" : `${hidden} more ${noun}`}
         </button>
       )}

@@ -12,12 +12,17 @@ import { Link } from "./link";
 
 /** For the newest sessions, how their time is split. */
 export function GroupTimes({ board }: { board: Board }) {
-  const newest = [...board.cards.values()].sort((a, b) => b.lastSignal - a.lastSignal).slice(0, SPANS_SESSIONS_MAX);
+  const newest = [...board.cards.values()]
+    .sort((a, b) => b.lastSignal - a.lastSignal)
+    .slice(0, SPANS_SESSIONS_MAX);
   const spans = useSpans(newest.map((card) => card.sessionId));
   const known = newest.filter((card) => (spans.get(card.sessionId)?.length ?? 0) > 0);
   const now = Date.now();
   if (known.length === 0) return <p className="quiet">Nothing is known of the board's sessions.</p>;
-  const whole = timeIn(known.flatMap((card) => spans.get(card.sessionId) ?? []), now);
+  const whole = timeIn(
+    known.flatMap((card) => spans.get(card.sessionId) ?? []),
+    now,
+  );
   return (
     <>
       <TimeLegend time={whole} />

@@ -39,7 +39,9 @@ export const SessionRow = memo(function SessionRow({ card, onDismiss }: Props) {
       <span className="row-harness" title={where && `Runs in ${fullPlaceOf(where)}`}>
         {[harnessName(card.harness), placeOf(where)].filter(Boolean).join(" · ")}
       </span>
-      <span className="row-number number">{usage.totalTokens !== undefined && tokens(usage.totalTokens)}</span>
+      <span className="row-number number">
+        {usage.totalTokens !== undefined && tokens(usage.totalTokens)}
+      </span>
       <span className="row-number number">
         {usage.costUsd !== undefined && money(usage.costUsd, usage.estimated)}
       </span>
@@ -50,7 +52,13 @@ export const SessionRow = memo(function SessionRow({ card, onDismiss }: Props) {
       </span>
       <span className="row-act">
         {canBeDismissed(card) && (
-          <button type="button" className="icon-button" aria-label="Dismiss" title="Dismiss (e)" onClick={() => onDismiss(card)}>
+          <button
+            type="button"
+            className="icon-button"
+            aria-label="Dismiss"
+            title="Dismiss (e)"
+            onClick={() => onDismiss(card)}
+          >
             <X aria-hidden="true" size={14} />
           </button>
         )}

@@ -1,4 +1,15 @@
-import { ChartColumn, Columns3, Command, History, Keyboard, LayoutList, type LucideIcon, Monitor, Moon, Sun } from "lucide-react";
+import {
+  ChartColumn,
+  Columns3,
+  Command,
+  History,
+  Keyboard,
+  LayoutList,
+  type LucideIcon,
+  Monitor,
+  Moon,
+  Sun,
+} from "lucide-react";
 
 import { money, tokens } from "../amount";
 import type { Link as StreamLink } from "../connection";
@@ -67,7 +78,11 @@ export function TopBar({ page, hasBoard, summary, link, filter, onFilter, onPale
             onClick={() => set({ shape: otherShape })}
           />
         )}
-        <IconButton icon={ThemeIcon} label={`Theme: ${theme}`} onClick={() => set({ theme: nextTheme(theme) })} />
+        <IconButton
+          icon={ThemeIcon}
+          label={`Theme: ${theme}`}
+          onClick={() => set({ theme: nextTheme(theme) })}
+        />
         <span className="desk-only">
           <IconButton icon={Keyboard} label="Keyboard shortcuts" onClick={onKeys} />
         </span>
@@ -82,7 +97,9 @@ function Today({ summary }: { summary: Summary }) {
   if (cost === undefined && count === undefined) return null;
   return (
     <Link to="/usage" className="today number">
-      {[cost === undefined ? "" : money(cost), count === undefined ? "" : `${tokens(count)} tok`].filter(Boolean).join(" · ")}
+      {[cost === undefined ? "" : money(cost), count === undefined ? "" : `${tokens(count)} tok`]
+        .filter(Boolean)
+        .join(" · ")}
       <span className="today-word"> today</span>
     </Link>
   );

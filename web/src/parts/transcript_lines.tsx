@@ -63,7 +63,8 @@ function pieces(text: string): string[] {
 
 function Tool({ tool }: { tool: ToolUse }) {
   const what = shown({ requestId: "", kind: "permission", input: tool.input, since: 0 });
-  const brief = what.kind === "command" ? what.command : what.kind === "change" ? (what.file ?? "") : asText(tool.input);
+  const brief =
+    what.kind === "command" ? what.command : what.kind === "change" ? (what.file ?? "") : asText(tool.input);
   return (
     <details className="tool" data-failed={tool.failed || undefined}>
       <summary>
@@ -76,7 +77,11 @@ function Tool({ tool }: { tool: ToolUse }) {
           </span>
         )}
       </summary>
-      {what.kind === "change" ? <DiffText lines={what.lines} /> : <Plain text={what.kind === "command" ? what.command : asText(tool.input)} className="code" />}
+      {what.kind === "change" ? (
+        <DiffText lines={what.lines} />
+      ) : (
+        <Plain text={what.kind === "command" ? what.command : asText(tool.input)} className="code" />
+      )}
       {tool.output !== undefined && <Plain text={asText(tool.output)} className="code tool-output" />}
     </details>
   );

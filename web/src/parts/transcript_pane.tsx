@@ -37,7 +37,14 @@ export function TranscriptPane({ sessionId, signal }: { sessionId: string; signa
     );
   }
   return (
-    <div className="transcript" ref={pane} onScroll={scrolled} tabIndex={0} role="region" aria-label="Transcript">
+    <div
+      className="transcript"
+      ref={pane}
+      onScroll={scrolled}
+      tabIndex={0}
+      role="region"
+      aria-label="Transcript"
+    >
       {transcript.before !== undefined && (
         <button type="button" className="quiet-button older" onClick={() => void older()}>
           Show older

@@ -26,7 +26,9 @@ export class Between {
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const between = new Between(server, daemon);
     between.token = token;
-    server.on("request", (asked: IncomingMessage, response: ServerResponse) => between.handle(asked, response));
+    server.on("request", (asked: IncomingMessage, response: ServerResponse) =>
+      between.handle(asked, response),
+    );
     return between;
   }
 
@@ -73,7 +75,8 @@ export class Between {
     const found = this.answers.find(({ path }) => path.test(url.pathname));
     if (found) return found.answer(url, response, asked);
     const { origin: _, ...headers } = asked.headers;
-    const token = url.pathname.startsWith("/api/") && this.token ? { authorization: `Bearer ${this.token}` } : {};
+    const token =
+      url.pathname.startsWith("/api/") && this.token ? { authorization: `Bearer ${this.token}` } : {};
     const passed = request(new URL(asked.url ?? "/", this.daemon), {
       method: asked.method,
       headers: { ...headers, ...token, host: new URL(this.daemon).host },
@@ -90,4 +93,5 @@ export class Between {
   }
 }
 
-const event = (name: string, id: number, data: unknown) => `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (name: string, id: number, data: unknown) =>
+  `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;

@@ -56,7 +56,9 @@ test("each sub-state shows its icon, colour and label, and an unknown one its gr
   expect(icon("nobody_knows_it")).toContain("bell-ring");
   expect(icon("constructor")).toContain("circle-play");
   // One colour for each group; what is unknown or over has none.
-  const [needsYou, autonomous, delivered] = ["idle", "acting", "task_complete"].map((state) => looks.get(state)?.colour);
+  const [needsYou, autonomous, delivered] = ["idle", "acting", "task_complete"].map(
+    (state) => looks.get(state)?.colour,
+  );
   expect(new Set([needsYou, autonomous, delivered]).size).toBe(3);
   for (const [group, state] of SUB_STATES) {
     const grey = state === "unknown" || state === "session_ended";
@@ -64,21 +66,36 @@ test("each sub-state shows its icon, colour and label, and an unknown one its gr
     expect(looks.get(state)?.colour === expected, state).toBe(!grey);
   }
   const counts = await page.locator('.column[data-group="delivered"] .sub-counts').innerText();
-  expect(counts.split("\n").map((line) => line.trim()).filter(Boolean)).toEqual(["1 ended", "1 finished"]);
+  expect(
+    counts
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean),
+  ).toEqual(["1 ended", "1 finished"]);
   expect(troubles).toEqual([]);
 });
 
 test("a card shows what is asked, whole and as text", async () => {
   const { page, troubles } = await shown(asking());
   const at = (id: string) => page.locator(`[data-session="${id}"]`);
-  expect(await at("command").locator(".command").innerText()).toBe("docker compose up -d \\\n  && cargo test");
+  expect(await at("command").locator(".command").innerText()).toBe(
+    "docker compose up -d \\\n  && cargo test",
+  );
   expect(await at("change").locator('[data-mark="removed"]').innerText()).toContain("old");
   expect(await at("question").locator(".options li").allInnerTexts()).toHaveLength(2);
   expect(await at("plan").locator(".prose").innerText()).toContain(HOSTILE);
   expect(await at("plan").locator("h3").innerText()).toBe(HOSTILE);
   expect(await at("helped").locator(".subagents li").allInnerTexts()).toHaveLength(2);
   const facts = await at("command").locator(".facts").innerText();
-  for (const fact of ["Claude Code", "default", "claude-opus-5-5", "tmux work:2.1", "1.3M tok", "$3.42", "75%"]) {
+  for (const fact of [
+    "Claude Code",
+    "default",
+    "claude-opus-5-5",
+    "tmux work:2.1",
+    "1.3M tok",
+    "$3.42",
+    "75%",
+  ]) {
     expect(facts).toContain(fact);
   }
   expect(await page.title()).toBe("(4) Quarterdeck");
@@ -126,8 +143,13 @@ test("a phone has tabs with counts", async () => {
 test("keys reach everything", async () => {
   const { page, troubles, between } = await shown(asking());
   between.json(/\/dismiss$/, () => ({ dismissed: true }));
-  const focused = () => page.evaluate(() => document.activeElement?.closest("[data-session]")?.getAttribute("data-session"));
-  const selects = (id: string) => page.waitForFunction((wanted) => document.activeElement?.closest("[data-session]")?.getAttribute("data-session") === wanted, id);
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.closest("[data-session]")?.getAttribute("data-session"));
+  const selects = (id: string) =>
+    page.waitForFunction(
+      (wanted) => document.activeElement?.closest("[data-session]")?.getAttribute("data-session") === wanted,
+      id,
+    );
   await page.keyboard.press("j");
   await selects("change");
   await page.keyboard.press("j");
@@ -138,7 +160,9 @@ test("keys reach everything", async () => {
   await selects("command");
   await page.keyboard.press("e");
   await page.waitForSelector(".notice");
-  expect(between.asked.filter((line) => line.startsWith("POST"))).toEqual(["POST /api/sessions/command/dismiss"]);
+  expect(between.asked.filter((line) => line.startsWith("POST"))).toEqual([
+    "POST /api/sessions/command/dismiss",
+  ]);
   await page.keyboard.press("/");
   await page.keyboard.type("question");
   expect(await page.locator("article").count()).toBe(1);
@@ -169,8 +193,12 @@ test("a card that moves keeps the focus", async () => {
   await page.waitForFunction(() => document.activeElement?.closest('[data-session="a"]'));
   const moved = { ...cards[0]!, agentState: { ...cards[0]!.agentState, since: 1, label: "Moved" } };
   between.tell("session_changed", 2, moved);
-  await page.waitForFunction(() => document.querySelector('[data-session="a"] .badge')?.textContent === "Moved");
-  const order = await page.locator("article").evaluateAll((all) => all.map((each) => each.getAttribute("data-session")));
+  await page.waitForFunction(
+    () => document.querySelector('[data-session="a"] .badge')?.textContent === "Moved",
+  );
+  const order = await page
+    .locator("article")
+    .evaluateAll((all) => all.map((each) => each.getAttribute("data-session")));
   expect(order).toEqual(["b", "c", "a"]);
   await page.waitForFunction(() => document.activeElement?.closest('[data-session="a"]'));
 });

@@ -63,5 +63,7 @@ export async function accessible(page: Page): Promise<void> {
     return (await axe.run()).violations;
   });
   const serious = found.filter(({ impact }) => impact === "serious" || impact === "critical");
-  expect(serious.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => node.failureSummary + node.html)])).toEqual([]);
+  expect(
+    serious.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => node.failureSummary + node.html)]),
+  ).toEqual([]);
 }

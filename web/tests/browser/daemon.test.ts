@@ -30,14 +30,25 @@ async function seen(daemon: Daemon, viewport?: { width: number; height: number }
   return { ...tab, between };
 }
 
-const prompt = (id: string) => ({ session_id: id, hook_event_name: "UserPromptSubmit", prompt: `Work on ${id}`, cwd: "/w/atlas" });
+const prompt = (id: string) => ({
+  session_id: id,
+  hook_event_name: "UserPromptSubmit",
+  prompt: `Work on ${id}`,
+  cwd: "/w/atlas",
+});
 
 const sessions = (page: Page) =>
-  page.locator("article").evaluateAll((all) => all.map((each) => each.querySelector("h3")?.textContent).sort());
+  page
+    .locator("article")
+    .evaluateAll((all) => all.map((each) => each.querySelector("h3")?.textContent).sort());
 
 const showsTitles = (page: Page, titles: readonly string[]) =>
   page.waitForFunction(
-    (wanted) => [...document.querySelectorAll("article h3")].map((each) => each.textContent).sort().join() === wanted,
+    (wanted) =>
+      [...document.querySelectorAll("article h3")]
+        .map((each) => each.textContent)
+        .sort()
+        .join() === wanted,
     titles.join(),
   );
 
@@ -47,9 +58,13 @@ test("the demo fills the board, and cards show what real clients asked", async (
   await page.waitForSelector('article[data-state="needs_permission"] .request');
   await page.waitForSelector('.column[data-group="delivered"] article');
   await page.waitForSelector('.column[data-group="autonomous"] article');
-  const groups = await page.locator("article").evaluateAll((all) =>
-    all.every((each) => each.closest(".column")?.getAttribute("data-group") === each.getAttribute("data-group")),
-  );
+  const groups = await page
+    .locator("article")
+    .evaluateAll((all) =>
+      all.every(
+        (each) => each.closest(".column")?.getAttribute("data-group") === each.getAttribute("data-group"),
+      ),
+    );
   expect(groups).toBe(true);
   await page.waitForFunction(() => {
     const waiting = document.querySelectorAll('article[data-group="needs_you"]').length;
@@ -84,7 +99,11 @@ test("a restart of the daemon loses and doubles nothing", async () => {
 test("what is dismissed leaves Needs You until something happens", async () => {
   const daemon = kept(await Daemon.serve());
   await daemon.hook(prompt("one"));
-  await daemon.hook({ session_id: "one", hook_event_name: "Stop", last_assistant_message: "Should I go on?" });
+  await daemon.hook({
+    session_id: "one",
+    hook_event_name: "Stop",
+    last_assistant_message: "Should I go on?",
+  });
   const { page } = await seen(daemon);
   const waiting = page.locator('.column[data-group="needs_you"] article');
   await waiting.waitFor();
@@ -126,7 +145,11 @@ test("who is not signed in is told how, and a link signs in once", async () => {
       const good = code === "good";
       if (good) between.signIn(daemon.token("operate"));
       response.writeHead(good ? 204 : 401, { "content-type": "application/json" });
-      response.end(good ? undefined : JSON.stringify({ code: "wrong_code", message: "this link was used", retryable: false }));
+      response.end(
+        good
+          ? undefined
+          : JSON.stringify({ code: "wrong_code", message: "this link was used", retryable: false }),
+      );
     });
   });
   const { page, troubles } = kept(await open(browser, between.url));
@@ -162,7 +185,9 @@ test("the policy of the page lets no other script run", async () => {
     button.click();
     return {
       script: throws(() => (script.textContent = "globalThis.ran = true")),
-      html: throws(() => document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='globalThis.ran = true'>")),
+      html: throws(() =>
+        document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='globalThis.ran = true'>"),
+      ),
       attribute,
       ran: (globalThis as { ran?: boolean }).ran ?? false,
     };

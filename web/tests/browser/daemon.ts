@@ -54,7 +54,10 @@ export class Daemon {
   token(scope: "ingest" | "operate"): string {
     const known = this.tokens.get(scope);
     if (known !== undefined) return known;
-    const token = execFileSync(PROGRAM, ["token", "--scope", scope], { env: this.environment, encoding: "utf8" }).trim();
+    const token = execFileSync(PROGRAM, ["token", "--scope", scope], {
+      env: this.environment,
+      encoding: "utf8",
+    }).trim();
     this.tokens.set(scope, token);
     return token;
   }
@@ -62,7 +65,11 @@ export class Daemon {
   /** What an agent's hook says. */
   async hook(payload: Record<string, unknown>): Promise<void> {
     const headers = { authorization: `Bearer ${this.token("ingest")}` };
-    const answer = await fetch(`${this.url}/api/live/hook`, { method: "POST", headers, body: JSON.stringify(payload) });
+    const answer = await fetch(`${this.url}/api/live/hook`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(payload),
+    });
     if (!answer.ok) throw new Error(`the hook was refused: ${await answer.text()}`);
   }
 

@@ -32,7 +32,14 @@ const ALL = entries(130);
 let fresh: TranscriptEntry[] = [];
 
 const usageRow = (key: string, totalCost: number): UsageRow => ({
-  key, totalCost, inputTokens: 1_000, outputTokens: 2_000, cacheCreationTokens: 3_000, cacheReadTokens: 4_000, totalTokens: 10_000, estimated: false,
+  key,
+  totalCost,
+  inputTokens: 1_000,
+  outputTokens: 2_000,
+  cacheCreationTokens: 3_000,
+  cacheReadTokens: 4_000,
+  totalTokens: 10_000,
+  estimated: false,
 });
 
 /** Rows for what was asked for; of days only today. */
@@ -43,15 +50,28 @@ function usage(url: URL): UsageReport {
     project: ["/home/ada/work/atlas", "/home/ada/work/site"],
   };
   const rows = (keys[url.searchParams.get("by") ?? ""] ?? []).map((key, index) => usageRow(key, 12 - index));
-  return { rows, totals: usageRow("", rows.reduce((sum, row) => sum + row.totalCost, 0)) };
+  return {
+    rows,
+    totals: usageRow(
+      "",
+      rows.reduce((sum, row) => sum + row.totalCost, 0),
+    ),
+  };
 }
 
 function history(url: URL): HistoryPage {
   const { searchParams: wanted } = url;
   const now = Date.now();
   const entry = (id: string) => ({
-    sessionId: id, harness: "codex", title: `Past ${id}`, project: "/w/importer", startedAt: now - 7_200_000, endedAt: now - 3_600_000,
-    totalTokens: 12_000, costUsd: 0.4, ...(wanted.get("q") ? { snippet: `${wanted.get("q")} ${HOSTILE}` } : {}),
+    sessionId: id,
+    harness: "codex",
+    title: `Past ${id}`,
+    project: "/w/importer",
+    startedAt: now - 7_200_000,
+    endedAt: now - 3_600_000,
+    totalTokens: 12_000,
+    costUsd: 0.4,
+    ...(wanted.get("q") ? { snippet: `${wanted.get("q")} ${HOSTILE}` } : {}),
   });
   if (wanted.get("q") === "nothing") return { sessions: [] };
   return wanted.has("before") ? { sessions: [entry("older")] } : { sessions: [entry("newer")], before: "c1" };
@@ -82,7 +102,9 @@ async function shown(path: string, options: BrowserContextOptions = {}): Promise
 }
 
 test("a session's page shows its transcript by pages, live, and nothing of it is HTML", async () => {
-  const { page, troubles, between } = await shown("/sessions/command", { permissions: ["clipboard-read", "clipboard-write"] });
+  const { page, troubles, between } = await shown("/sessions/command", {
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
   const lines = page.locator(".entry");
   await lines.first().waitFor();
   expect(await lines.count()).toBe(50);
@@ -129,7 +151,9 @@ test("usage is plotted by day, model and project, and time by group", async () =
   await page.locator(".times li").nth(5).waitFor();
   expect(await page.locator(".chart-hit").count()).toBe(30);
   expect(await page.locator(".shares li").allInnerTexts()).toHaveLength(4);
-  expect(await page.locator(".times .group-bar").first().getAttribute("aria-label")).toMatch(/^Needs You 1m, Autonomous 8m/);
+  expect(await page.locator(".times .group-bar").first().getAttribute("aria-label")).toMatch(
+    /^Needs You 1m, Autonomous 8m/,
+  );
   await page.getByRole("button", { name: "7 days" }).click();
   await page.waitForFunction(() => document.querySelectorAll(".chart-hit").length === 7);
   expect(between.asked.at(-1)).toMatch(/^GET \/api\/usage\?by=project&since=\d{4}-\d\d-\d\d$/);
@@ -158,7 +182,11 @@ test("history is searched and read on", async () => {
 test("what the server refuses is said, and can be tried again", async () => {
   const { page, between } = await shown("/history");
   await page.getByText("Past newer").waitFor();
-  between.json(/^\/api\/history$/, () => ({ code: "not_taken", message: "the index is being built", retryable: true }), 503);
+  between.json(
+    /^\/api\/history$/,
+    () => ({ code: "not_taken", message: "the index is being built", retryable: true }),
+    503,
+  );
   await page.getByRole("searchbox").fill("cookie");
   await page.getByText("the index is being built").waitFor();
   await accessible(page);

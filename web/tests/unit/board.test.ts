@@ -19,19 +19,37 @@ function card(sessionId: string, group: Group, state: string, since: number, mor
   };
 }
 
-const summary = (needsYouCount: number): Summary => ({ needsYouCount, autonomousCount: 0, deliveredCount: 0 });
+const summary = (needsYouCount: number): Summary => ({
+  needsYouCount,
+  autonomousCount: 0,
+  deliveredCount: 0,
+});
 
 const ids = (cards: readonly Card[]) => cards.map((each) => each.sessionId);
 
 test("who waits comes by urgency, then the longest wait; others the newest first", () => {
-  const states = ["needs_permission", "awaiting_input", "usage_limit", "awaiting_approval", "budget_exceeded"];
+  const states = [
+    "needs_permission",
+    "awaiting_input",
+    "usage_limit",
+    "awaiting_approval",
+    "budget_exceeded",
+  ];
   const rest = ["paused", "interrupted", "somebodys_own", "idle"];
   const expected = [...states, ...rest].map((state) => card(state, "needs_you", state, 5));
   const older = card("older", "needs_you", "error", 1);
   const sorted = grouped([...expected.toReversed(), older]);
   expect(ids(sorted.needs_you)).toEqual([
-    "needs_permission", "awaiting_input", "older", "usage_limit", "awaiting_approval",
-    "budget_exceeded", "paused", "interrupted", "somebodys_own", "idle",
+    "needs_permission",
+    "awaiting_input",
+    "older",
+    "usage_limit",
+    "awaiting_approval",
+    "budget_exceeded",
+    "paused",
+    "interrupted",
+    "somebodys_own",
+    "idle",
   ]);
   for (const group of ["autonomous", "delivered"] as const) {
     const both = grouped([card("old", group, "x", 1), card("new", group, "y", 2)]);
@@ -78,6 +96,16 @@ test("the title counts who waits", () => {
 });
 
 test("what works or was delivered by itself is not dismissed", () => {
-  const states = [["needs_you", "idle"], ["autonomous", "thinking"], ["delivered", "task_complete"], ["delivered", "session_ended"]] as const;
-  expect(states.map(([group, state]) => canBeDismissed(card("a", group, state, 1)))).toEqual([true, false, false, true]);
+  const states = [
+    ["needs_you", "idle"],
+    ["autonomous", "thinking"],
+    ["delivered", "task_complete"],
+    ["delivered", "session_ended"],
+  ] as const;
+  expect(states.map(([group, state]) => canBeDismissed(card("a", group, state, 1)))).toEqual([
+    true,
+    false,
+    false,
+    true,
+  ]);
 });

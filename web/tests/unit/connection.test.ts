@@ -4,7 +4,7 @@ import { messageOf, pauseMs } from "../../src/connection";
 import { EventReader } from "../../src/event_stream";
 
 const STREAM =
-  ": ping\n\nevent: snapshot\nid: 7\ndata: {\"a\":\ndata: 1}\n\nid: 8\r\nevent:summary\r\ndata:{}\r\n\r\nevent: empty\n\n";
+  ': ping\n\nevent: snapshot\nid: 7\ndata: {"a":\ndata: 1}\n\nid: 8\r\nevent:summary\r\ndata:{}\r\n\r\nevent: empty\n\n';
 
 test("events are the same in whatever pieces they come", () => {
   const expected = [
@@ -21,7 +21,10 @@ test("events are the same in whatever pieces they come", () => {
 
 test("an id belongs to its own event", () => {
   const events = new EventReader().read("id: 1\ndata: a\n\ndata: b\n\n");
-  expect(events).toEqual([{ name: "message", data: "a", id: "1" }, { name: "message", data: "b" }]);
+  expect(events).toEqual([
+    { name: "message", data: "a", id: "1" },
+    { name: "message", data: "b" },
+  ]);
 });
 
 test("a pause doubles up to a bound, and is never nothing", () => {

@@ -7,7 +7,8 @@ import { DIFF_LINES_MAX, MARKDOWN_CHARS_MAX } from "../../src/limits";
 import { blocks, inline } from "../../src/markdown";
 
 test("markdown becomes blocks", () => {
-  const text = "# Plan\n\nTwo lines\nof text\n1. First\n   - [x] done\n> said\n---\n```rust\nlet x = 1;\n\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n";
+  const text =
+    "# Plan\n\nTwo lines\nof text\n1. First\n   - [x] done\n> said\n---\n```rust\nlet x = 1;\n\n```\n| a | b |\n|---|---|\n| 1 | 2 |\n";
   const plain = (words: string) => [{ type: "text", text: words }];
   expect(blocks(text)).toEqual([
     { type: "heading", level: 1, parts: plain("Plan") },
@@ -17,7 +18,13 @@ test("markdown becomes blocks", () => {
     { type: "quote", parts: plain("said") },
     { type: "rule" },
     { type: "code", text: "let x = 1;\n" },
-    { type: "table", rows: [[plain("a"), plain("b")], [plain("1"), plain("2")]] },
+    {
+      type: "table",
+      rows: [
+        [plain("a"), plain("b")],
+        [plain("1"), plain("2")],
+      ],
+    },
   ]);
 });
 
@@ -40,7 +47,12 @@ test("marks within a line", () => {
 });
 
 test("neither HTML nor a script's address becomes more than text", () => {
-  for (const text of ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "[x](data:text/html,1)"]) {
+  for (const text of [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "[x](data:text/html,1)",
+  ]) {
     expect(blocks(text)).toEqual([{ type: "paragraph", parts: [{ type: "text", text }] }]);
   }
 });
@@ -54,7 +66,8 @@ test("text that is made to be slow is read, and nothing of it is lost", () => {
 });
 
 test("a change too long to compare is all old and all new", () => {
-  const many = (word: string) => Array.from({ length: DIFF_LINES_MAX + 1 }, (_, index) => `${word} ${index}`).join("\n");
+  const many = (word: string) =>
+    Array.from({ length: DIFF_LINES_MAX + 1 }, (_, index) => `${word} ${index}`).join("\n");
   const marks = diff(many("a"), many("b")).map((line) => line.mark);
   expect(marks.slice(0, DIFF_LINES_MAX + 1).every((mark) => mark === "removed")).toBe(true);
   expect(marks.length).toBe(2 * (DIFF_LINES_MAX + 1));
@@ -62,10 +75,14 @@ test("a change too long to compare is all old and all new", () => {
 
 test("no source of the page writes HTML", () => {
   const folder = new URL("../../src/", import.meta.url);
-  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => /\.(tsx?|js)$/.test(file));
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+    /\.(tsx?|js)$/.test(file),
+  );
   for (const file of sources) {
     const text = readFileSync(new URL(file, folder), "utf8");
-    expect(text, file).not.toMatch(/dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
+    expect(text, file).not.toMatch(
+      /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/,
+    );
   }
   expect(sources.length).toBeGreaterThan(40);
 });
