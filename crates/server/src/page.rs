@@ -6,10 +6,9 @@
 
 use axum::extract::Path;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, response};
@@ -97,9 +96,6 @@ fn shown(name: &str, headers: &HeaderMap, lasts: Lasts) -> Response {
     said.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     said.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     said.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    for (name, value) in GUARDS {
-        said.insert(name, HeaderValue::from_static(value));
-    }
     answer
 }
 
@@ -136,24 +132,10 @@ fn kind(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What a browser must not do with the page. No script and no style but our own files; no other
-/// page may hold it in a frame; text never becomes a script (`trusted-types` names the one policy
-/// of the page, for its worker's address).
-const GUARDS: [(HeaderName, &str); 6] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-         object-src 'none'; require-trusted-types-for 'script'; trusted-types quarterdeck",
-    ),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (X_FRAME_OPTIONS, "DENY"),
-    (REFERRER_POLICY, "no-referrer"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-];
-
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
 
     fn asked(name: &str, headers: &[(HeaderName, &str)]) -> Response {
@@ -174,9 +156,7 @@ mod tests {
                 || name.starts_with("assets/")
                 || FILES.contains(&format!("/{name}").as_str());
             assert!(known, "{name} has no address");
-            let answer = asked(&name, &[]);
-            assert_eq!(answer.status(), StatusCode::OK, "{name}");
-            assert!(said(&answer, CONTENT_SECURITY_POLICY).starts_with("default-src 'self';"));
+            assert_eq!(asked(&name, &[]).status(), StatusCode::OK, "{name}");
         }
     }
 
