@@ -84,6 +84,8 @@ export class Connection {
       if (this.lastEventId !== undefined) headers["last-event-id"] = this.lastEventId;
       const response = await fetch(this.url, { headers, cache: "no-store", signal: abort.signal });
       if (!response.ok || !response.body) return await refusal(response);
+      // Who goes on from where he was may have nothing to hear for a while.
+      if (this.lastEventId !== undefined) this.arrived();
       const text = response.body.pipeThrough(new TextDecoderStream()).getReader();
       const reader = new EventReader();
       for (;;) {
@@ -107,12 +109,16 @@ export class Connection {
     const message = messageOf(event);
     if (message) {
       this.listener.message(message);
-      this.attempts = 0;
-      this.away = undefined;
-      this.listener.link({ state: "live" });
+      this.arrived();
     }
     // Only after it was taken in: what is not, comes again.
     if (event.id !== undefined) this.lastEventId = event.id;
+  }
+
+  private arrived(): void {
+    this.attempts = 0;
+    this.away = undefined;
+    this.listener.link({ state: "live" });
   }
 
   private pause(ms: number | undefined): Promise<void> {
