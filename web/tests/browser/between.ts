@@ -13,6 +13,8 @@ export type Answer = (url: URL, response: ServerResponse, asked: IncomingMessage
 export class Between {
   /** Asked of the browser, by path: the newest last. */
   readonly asked: string[] = [];
+  /** Where the page says that its stream broke off, each time it asks for it. */
+  readonly resumed: (string | undefined)[] = [];
   private readonly answers: { path: RegExp; answer: Answer }[] = [];
   private readonly streams = new Set<ServerResponse>();
   private token: string | undefined;
@@ -60,8 +62,9 @@ export class Between {
     for (const stream of this.streams) stream.write(event(name, id, data));
   }
 
-  signIn(token: string): void {
-    this.token = token;
+  /** Every line breaks. */
+  cut(): void {
+    this.server.closeAllConnections();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,6 +75,9 @@ export class Between {
   private handle(asked: IncomingMessage, response: ServerResponse): void {
     const url = new URL(asked.url ?? "/", this.url);
     this.asked.push(`${asked.method} ${url.pathname}${url.search}`);
+    if (url.pathname === "/api/live/stream") {
+      this.resumed.push(asked.headers["last-event-id"] as string | undefined);
+    }
     const found = this.answers.find(({ path }) => path.test(url.pathname));
     if (found) return found.answer(url, response, asked);
     const { origin: _, ...headers } = asked.headers;

@@ -62,6 +62,12 @@ export class Daemon {
     return token;
   }
 
+  /** Signs one browser in, once. */
+  link(): string {
+    const words = ["open", "--no-browser"];
+    return execFileSync(PROGRAM, words, { env: this.environment, encoding: "utf8" }).trim();
+  }
+
   /** What an agent's hook says. */
   async hook(payload: Record<string, unknown>): Promise<void> {
     const headers = { authorization: `Bearer ${this.token("ingest")}` };
