@@ -89,6 +89,8 @@ export class Between {
     });
     passed.on("response", (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
+      // The head alone is news to a page that takes its stream up again.
+      response.flushHeaders();
       answer.pipe(response);
       answer.on("error", () => response.destroy());
     });

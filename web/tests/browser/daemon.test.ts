@@ -125,7 +125,7 @@ test("what is dismissed leaves Needs You until something happens", async () => {
   await waiting.getByRole("button", { name: "Dismiss" }).click();
   await page.locator('.column[data-group="delivered"] article').waitFor();
   expect(await waiting.count()).toBe(0);
-  await daemon.hook(prompt("one"));
+  await daemon.hook({ ...prompt("one"), prompt: "Yes, go on" });
   await page.locator('.column[data-group="autonomous"] article').waitFor();
   expect(await page.locator("article").count()).toBe(1);
 });
