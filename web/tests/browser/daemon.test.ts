@@ -141,8 +141,8 @@ test("the page opens while the daemon is away, and says so", async () => {
   await page.getByText("The daemon does not answer").waitFor();
   await accessible(page);
   await picture(page, "away");
-  await daemon.again();
   await page.getByRole("button", { name: "Try now" }).click();
+  await daemon.again();
   await page.getByText("No agent was seen yet").waitFor();
 });
 
