@@ -5,6 +5,8 @@
 
 mod clients;
 mod fuzz;
+mod npm;
+mod page;
 mod prices;
 mod rules;
 
@@ -17,7 +19,8 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "\
-cargo xtask test     format, clippy, every test; ends with `N passed, N failed`
+cargo xtask test     format, clippy, every test, the page's in a browser too; ends with
+                     `N passed, N failed`
 cargo xtask ci       what a landing runs: the same
 cargo xtask clients  install the real agents the tests run, as pinned in tests/clients
 cargo xtask bench session
@@ -37,6 +40,9 @@ cargo xtask bench usage
 cargo xtask prices LIST DATE
                      make the price table anew: LIST is LiteLLM's
                      model_prices_and_context_window.json, DATE the day it is of
+cargo xtask page     check and test the page, in a real browser against the real daemon
+cargo xtask bench page
+                     frames a second with a thousand live cards; from a signal to the screen
 cargo xtask forwarder
                      build qd-hook as it is shipped, and say where it is
 cargo xtask rules [PATCH…]
@@ -56,6 +62,8 @@ fn main() -> ExitCode {
         ["clients"] => clients::install(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
+        ["page"] => page::test().and_then(Counts::judged),
+        ["bench", "page"] => page::bench(),
         ["bench", "forwarder"] => bench_forwarder(),
         ["bench", "live"] => clients::install()
             .and_then(|()| run("cargo", &["bench", "--package", "qd", "--bench", "live"])),
@@ -94,12 +102,28 @@ fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     clients::install()?;
-    let (passed, failed) = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
-    println!("{passed} passed, {failed} failed");
-    if failed > 0 || passed == 0 {
-        bail!("{failed} tests failed, {passed} passed");
+    let ours = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
+    let page = page::test()?;
+    let all = Counts { passed: ours.passed + page.passed, failed: ours.failed + page.failed };
+    all.judged()
+}
+
+/// How many tests passed and failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+}
+
+impl Counts {
+    fn judged(self) -> Result<()> {
+        let Self { passed, failed } = self;
+        println!("{passed} passed, {failed} failed");
+        if failed > 0 || passed == 0 {
+            bail!("{failed} tests failed, {passed} passed");
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn bench_forwarder() -> Result<()> {
@@ -123,11 +147,17 @@ fn forwarder() -> Result<PathBuf> {
     let is_static: &[&str] =
         if cfg!(target_os = "linux") { &["-Ctarget-feature=+crt-static"] } else { &[] };
     run("cargo", &[&arguments[..], &small, is_static].concat())?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let target = target()?;
     // Under a name of its own, or the next plain build would replace it.
-    let shipped = env::current_dir()?.join(&target).join("qd-hook");
+    let shipped = target.join("qd-hook");
     fs::copy(target.join("release/qd-hook"), &shipped).context("cannot copy qd-hook")?;
     Ok(shipped)
+}
+
+/// Where cargo puts what it builds.
+fn target() -> Result<PathBuf> {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    Ok(env::current_dir()?.join(target))
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
@@ -148,7 +178,7 @@ fn run_with(program: &str, arguments: &[&str], variables: &[(&str, &OsStr)]) -> 
 }
 
 /// Runs cargo's tests, passes their output on, and adds up what each binary reports.
-fn count_tests(arguments: &[&str]) -> Result<(u64, u64)> {
+fn count_tests(arguments: &[&str]) -> Result<Counts> {
     eprintln!("$ cargo {}", arguments.join(" "));
     let mut child = Command::new("cargo")
         .args(arguments)
@@ -156,21 +186,21 @@ fn count_tests(arguments: &[&str]) -> Result<(u64, u64)> {
         .spawn()
         .context("cannot run cargo")?;
     let output = child.stdout.take().context("cargo's output")?;
-    let (mut passed, mut failed) = (0, 0);
+    let mut counts = Counts::default();
     for line in BufReader::new(output).lines() {
         let line = line.context("cargo's output")?;
         println!("{line}");
-        if let Some(counts) = line.strip_prefix("test result: ") {
-            passed += counted(counts, " passed");
-            failed += counted(counts, " failed");
+        if let Some(result) = line.strip_prefix("test result: ") {
+            counts.passed += counted(result, " passed");
+            counts.failed += counted(result, " failed");
         }
     }
     let status = child.wait().context("cargo's end")?;
     // A test binary that does not build or crashes reports no counts.
-    if !status.success() && failed == 0 {
-        failed = 1;
+    if !status.success() && counts.failed == 0 {
+        counts.failed = 1;
     }
-    Ok((passed, failed))
+    Ok(counts)
 }
 
 /// The number that stands before a word: `ok. 12 passed; 0 failed; …`.
@@ -188,5 +218,8 @@ mod tests {
     fn counts_are_read_off_a_result_line() {
         let line = "FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!((counted(line, " passed"), counted(line, " failed")), (12, 3));
+        let page = "      Tests  1 failed | 27 passed (28)";
+        assert_eq!((counted(page, " passed"), counted(page, " failed")), (27, 1));
+        assert_eq!(counted("      Tests  28 passed (28)", " failed"), 0);
     }
 }

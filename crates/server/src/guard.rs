@@ -111,14 +111,16 @@ impl Guesses {
     }
 }
 
-/// What browsers are told with every answer: run nothing and load nothing from elsewhere, be in no
-/// frame, guess no types, keep nothing.
+/// What browsers are told with every answer: run nothing and load nothing from elsewhere, make no
+/// script out of text (the one policy is for the address of the page's worker), be in no frame,
+/// guess no types, keep nothing.
 const PROTECTION: [(HeaderName, &str); 6] = [
     (
         CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
          connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+         trusted-types quarterdeck",
     ),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),

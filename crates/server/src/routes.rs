@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{ingest, live, metrics, sign_in, signals, stream, usage};
+use crate::{ingest, live, metrics, page, sign_in, signals, stream, usage};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,8 @@ pub const ROUTES: [Route; 19] = [
 pub fn need(method: &Method, path: &str) -> Option<Need> {
     // HEAD is GET without its body.
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
-    let found = ROUTES.iter().find(|route| route.method == method && route.path == path);
+    let mut routes = ROUTES.iter().chain(&page::ROUTES);
+    let found = routes.find(|route| route.method == method && route.path == path);
     found.map(|route| route.need)
 }
 
@@ -93,6 +94,7 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/sessions/{id}/dismiss", post(live::dismiss))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .merge(telemetry)
+        .merge(page::router())
         .route_layer(from_fn_with_state(via, guard))
         .fallback(async || Refusal::NoSuchRoute)
         .with_state(server)

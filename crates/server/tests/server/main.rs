@@ -2,6 +2,7 @@
 //! and what the stream says.
 
 mod attacks;
+mod page;
 mod sign_in;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
-use qd_server::{Doors, HEADER, Need, ROUTES, Route, Scope, Server, Tokens};
+use qd_server::{Doors, HEADER, Need, PAGE_ROUTES, ROUTES, Route, Scope, Server, Tokens};
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime as Tokio;
@@ -185,7 +186,7 @@ fn path(route: &Route) -> String {
 #[test]
 fn every_route_refuses_whoever_should_not_be_there() {
     let daemon = Daemon::start("guard");
-    for route in &ROUTES {
+    for route in ROUTES.iter().chain(&PAGE_ROUTES) {
         let plain = || daemon.request(route.method, &path(route)).body("{}");
         let admin = || plain().token(Scope::Admin);
         let host = format!("evil.example:{}", daemon.port);

@@ -1,0 +1,64 @@
+/** Questions to the server, and its refusals. */
+
+import { REQUEST_MS_MAX } from "./limits";
+import type { Problem } from "./wire";
+
+/** The server, or the way to it, said no. */
+export class Refused extends Error {
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly status: number;
+
+  constructor(status: number, problem: Problem) {
+    super(problem.message);
+    this.status = status;
+    this.code = problem.code;
+    this.retryable = problem.retryable;
+  }
+
+  get signedOut(): boolean {
+    return this.status === 401;
+  }
+}
+
+/** Asks for something to look at. */
+export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await send(path, { headers: { accept: "application/json" } }, signal);
+  return (await response.json()) as T;
+}
+
+/** Tells the server to do something; what it answers is not looked at. */
+export async function tell(path: string, body: unknown = {}): Promise<void> {
+  const headers = { "content-type": "application/json", "x-quarterdeck": "1" };
+  await send(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function send(path: string, init: RequestInit, signal?: AbortSignal): Promise<Response> {
+  const deadline = AbortSignal.timeout(REQUEST_MS_MAX);
+  const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, signal: either });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refused(0, UNREACHABLE);
+  }
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/** What a response that is not what was asked for says. */
+export async function refusal(response: Response): Promise<Refused> {
+  const said = (await response.json().catch(() => ({}))) as Partial<Problem>;
+  return new Refused(response.status, {
+    code: said.code ?? "http",
+    message: said.message ?? `the server answered ${response.status}`,
+    retryable: said.retryable ?? response.status >= 500,
+  });
+}
+
+const UNREACHABLE: Problem = {
+  code: "unreachable",
+  message: "the daemon does not answer",
+  retryable: true,
+};

@@ -1,0 +1,76 @@
+/** Everything that can grow or wait, with its maximum and the reason for it. */
+
+/** First pause before the stream is opened again: a restart of the daemon takes less than this twice. */
+export const RECONNECT_MS_MIN = 500;
+
+/** Longest pause between two attempts: an operator who started the daemon again looks at the page. */
+export const RECONNECT_MS_MAX = 15_000;
+
+/** The server says something every 15 s; three silences in a row and the line is dead. */
+export const SILENCE_MS_MAX = 50_000;
+
+/** How long the page shows old cards as they were before it says that they may be old. */
+export const STALE_MS = 1_500;
+
+/** One message of the stream. The largest is a snapshot of some thousand cards. */
+export const EVENT_CHARS_MAX = 64 << 20;
+
+/** Messages kept until the next frame; past it they are applied at once. */
+export const PENDING_MAX = 4_096;
+
+/** Between two changes of what is seen. Nobody reads faster, and a busy board leaves the machine to the agents. */
+export const FLUSH_MS_MIN = 50;
+
+/** A hidden tab gets no frames, and its title counts all the same. */
+export const HIDDEN_FLUSH_MS = 250;
+
+/** A request that is no stream and has not answered is given up. */
+export const REQUEST_MS_MAX = 20_000;
+
+/** Lines of a file that are compared line by line; the cost is their product. */
+export const DIFF_LINES_MAX = 400;
+
+/** Lines of a command, file or diff that a card shows before it is opened. */
+export const REQUEST_LINES_MAX = 12;
+
+/** Characters of one piece of agent's text in the document. More is behind a button. */
+export const TEXT_CHARS_MAX = 8_000;
+
+/** Characters of an agent's markdown that are read for marks; the rest is shown as it is. */
+export const MARKDOWN_CHARS_MAX = 100_000;
+
+/** Subagents that a card lists; the rest is counted. */
+export const SUBAGENTS_SHOWN_MAX = 5;
+
+/** Entries of one page of a transcript. */
+export const TRANSCRIPT_PAGE = 50;
+
+/** Entries that a transcript keeps in the document; the oldest go and can be asked for again. */
+export const TRANSCRIPT_ENTRIES_MAX = 2_000;
+
+/** Between two looks at a session that changes all the time. */
+export const SESSION_LOOK_MS = 700;
+
+/** Between two looks at a session that works: what it writes need not change its card. */
+export const WORKING_LOOK_MS = 3_000;
+
+/** After its last signal an agent has written down what it said, also on a busy machine. */
+export const LAST_WORDS_MS = 30_000;
+
+/** Runs on a timeline, the newest. */
+export const RUNS_SHOWN_MAX = 300;
+
+/** Sessions of one page of History. */
+export const HISTORY_PAGE = 50;
+
+/** After the last key in the search box. */
+export const SEARCH_PAUSE_MS = 200;
+
+/** Sessions whose time in each group is plotted; each costs a request. */
+export const SPANS_SESSIONS_MAX = 20;
+
+/** Lines of the palette. */
+export const PALETTE_LINES_MAX = 50;
+
+/** How long a notice stays. */
+export const NOTICE_MS = 5_000;

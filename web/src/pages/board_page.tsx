@@ -1,0 +1,183 @@
+import { BellRing, CircleCheck, CirclePlay, Inbox, type LucideIcon } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
+
+import { type Board, canBeDismissed, filtered, type Grouped, grouped, GROUPS } from "../board";
+import { dismiss } from "../commands";
+import { useKeys } from "../keys";
+import { useNarrow } from "../narrow";
+import { Blank } from "../parts/blank";
+import { CardStrip, type StripItem } from "../parts/card_strip";
+import { GroupHeader } from "../parts/group_header";
+import { useSettings } from "../settings";
+import { groupName } from "../sub_state";
+import type { Card, Group } from "../wire";
+
+interface Props {
+  board: Board;
+  filter: string;
+  selected: string | undefined;
+  onSelect: (sessionId: string | undefined) => void;
+}
+
+/** The three groups: side by side on a desk, behind tabs on a phone. */
+export function BoardPage({ board, filter, selected, onSelect }: Props) {
+  const { shape } = useSettings();
+  const narrow = useNarrow();
+  const all = useMemo(() => grouped(board.cards.values()), [board.cards]);
+  const shown = useMemo(
+    () => (filter.trim() === "" ? all : grouped(filtered(board.cards.values(), filter))),
+    [all, board.cards, filter],
+  );
+  const [tab, setTab] = useState<Group>(() => GROUPS.find((group) => all[group].length > 0) ?? "needs_you");
+  const visible = useMemo(
+    () => (narrow ? shown[tab] : GROUPS.flatMap((group) => shown[group])),
+    [narrow, shown, tab],
+  );
+  useBoardKeys(visible, selected, onSelect);
+  const onDismiss = useCallback((card: Card) => void dismiss(card), []);
+  const strip = { shape, selected, onSelect, onDismiss };
+
+  if (board.cards.size === 0) return <NoSessions />;
+  if (filter.trim() !== "" && GROUPS.every((group) => shown[group].length === 0)) {
+    return (
+      <Blank icon={Inbox} title="No session matches the filter">
+        <p>What ended before today is in History.</p>
+      </Blank>
+    );
+  }
+  if (narrow) {
+    return (
+      <div className="board is-narrow">
+        <Tabs all={all} tab={tab} onTab={setTab} />
+        <section className="column" data-group={tab} role="tabpanel" aria-labelledby={`tab-${tab}`}>
+          <h2 className="visually-hidden">{groupName(tab)}</h2>
+          {shown[tab].length === 0 ? (
+            <EmptyGroup group={tab} />
+          ) : (
+            <CardStrip key={tab} items={items(shown[tab])} label={groupName(tab)} {...strip} />
+          )}
+        </section>
+      </div>
+    );
+  }
+  if (shape === "list") {
+    const lines = GROUPS.flatMap((group): StripItem[] => [
+      { type: "header", group, cards: shown[group], total: all[group].length },
+      ...items(shown[group]),
+    ]);
+    return (
+      <div className="board is-list">
+        <CardStrip key="list" items={lines} label="Sessions" {...strip} />
+      </div>
+    );
+  }
+  return (
+    <div className="board is-wide">
+      {GROUPS.map((group) => (
+        <section key={group} className="column" data-group={group} aria-labelledby={`group-${group}`}>
+          <GroupHeader group={group} cards={shown[group]} total={all[group].length} />
+          {shown[group].length === 0 ? (
+            <EmptyGroup group={group} />
+          ) : (
+            <CardStrip items={items(shown[group])} label={groupName(group)} {...strip} />
+          )}
+        </section>
+      ))}
+    </div>
+  );
+}
+
+const items = (cards: readonly Card[]): StripItem[] => cards.map((card) => ({ type: "card", card }));
+
+/** `j` and `k` move, `a` goes to the next that waits, `e` dismisses. */
+function useBoardKeys(
+  visible: readonly Card[],
+  selected: string | undefined,
+  onSelect: (sessionId: string | undefined) => void,
+): void {
+  const at = visible.findIndex((card) => card.sessionId === selected);
+  const go = (index: number) => {
+    const card = visible[Math.max(0, Math.min(index, visible.length - 1))];
+    if (card) onSelect(card.sessionId);
+  };
+  const waiting = visible.filter((card) => card.agentState.group === "needs_you");
+  useKeys({
+    j: () => go(at + 1),
+    k: () => go(at < 0 ? 0 : at - 1),
+    a: () => {
+      const next = waiting.findIndex((card) => card.sessionId === selected) + 1;
+      const card = waiting[next % Math.max(1, waiting.length)];
+      if (card) onSelect(card.sessionId);
+    },
+    e: () => {
+      const card = visible[at];
+      if (card && canBeDismissed(card)) void dismiss(card);
+    },
+  });
+}
+
+interface TabsProps {
+  all: Grouped;
+  tab: Group;
+  onTab: (group: Group) => void;
+}
+
+function Tabs({ all, tab, onTab }: TabsProps) {
+  const step = (event: React.KeyboardEvent) => {
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? GROUPS.length - 1 : 0;
+    if (by === 0) return;
+    const next = GROUPS[(GROUPS.indexOf(tab) + by) % GROUPS.length]!;
+    onTab(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <div className="tabs" role="tablist" aria-label="Groups" onKeyDown={step}>
+      {GROUPS.map((group) => (
+        <button
+          key={group}
+          id={`tab-${group}`}
+          type="button"
+          role="tab"
+          data-group={group}
+          aria-selected={group === tab}
+          tabIndex={group === tab ? 0 : -1}
+          onClick={() => onTab(group)}
+        >
+          {groupName(group)} <span className="count">({all[group].length})</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const EMPTY_GROUPS: Readonly<Record<Group, { icon: LucideIcon; text: string }>> = {
+  needs_you: { icon: BellRing, text: "Nobody waits for you" },
+  autonomous: { icon: CirclePlay, text: "No agent is at work" },
+  delivered: { icon: CircleCheck, text: "Nothing was delivered today" },
+};
+
+function EmptyGroup({ group }: { group: Group }) {
+  const { icon: Icon, text } = EMPTY_GROUPS[group];
+  return (
+    <p className="empty-group">
+      <Icon aria-hidden="true" size={16} strokeWidth={1.5} />
+      {text}
+    </p>
+  );
+}
+
+function NoSessions() {
+  return (
+    <Blank icon={Inbox} title="No agent was seen yet">
+      <p>
+        Start Claude Code, Codex, Gemini CLI, OpenCode or Kilo as you always do: its card appears here. For
+        faster and surer signals let them report:
+      </p>
+      <pre className="code">qd hooks install</pre>
+      <p>
+        To see the board with recorded sessions, run <code>qd demo</code>. What ended before today is in
+        History.
+      </p>
+    </Blank>
+  );
+}

@@ -1,0 +1,196 @@
+import { Copy } from "lucide-react";
+import { useEffect, useReducer, useState } from "react";
+
+import { useAsked } from "../asked";
+import { canBeDismissed } from "../board";
+import { contextOf, fullPlaceOf, titleOfCard } from "../card_text";
+import { useNow } from "../clock";
+import { copy, dismiss } from "../commands";
+import { useKeys } from "../keys";
+import { LAST_WORDS_MS, SESSION_LOOK_MS, WORKING_LOOK_MS } from "../limits";
+import { useCard } from "../live";
+import { useNarrow } from "../narrow";
+import { usePaced } from "../paced";
+import { CardFacts } from "../parts/card_facts";
+import { Elapsed } from "../parts/elapsed";
+import { EvidenceList } from "../parts/evidence_list";
+import { GroupBar, TimeLegend, timeWords } from "../parts/group_bar";
+import { RefusedBlank } from "../parts/refused_blank";
+import { RequestShown } from "../parts/request_shown";
+import { RunTimeline } from "../parts/run_timeline";
+import { Place } from "../parts/session_card";
+import { TranscriptPane } from "../parts/transcript_pane";
+import { UsageTable } from "../parts/usage_table";
+import { segments, timeIn } from "../spans";
+import { iconOf } from "../sub_state";
+import type { Card, GroupSpan, SessionDetail } from "../wire";
+
+/** One session: what was said, what ran, why it is seen as it is, what it used. */
+export function SessionPage({ sessionId }: { sessionId: string }) {
+  const live = useCard(sessionId);
+  const path = `/api/live/sessions/${encodeURIComponent(sessionId)}`;
+  const turn = useTurn(live);
+  const { asked, again } = useAsked<SessionDetail>(path, turn);
+  const detail = asked.state === "there" ? asked.value : undefined;
+  const card = live ?? detail?.card;
+  const narrow = useNarrow();
+  const [pane, setPane] = useState<"transcript" | "details">("transcript");
+  useKeys({
+    e: () => {
+      if (card && canBeDismissed(card)) void dismiss(card);
+    },
+  });
+  if (!card && asked.state === "refused") return <RefusedBlank refused={asked.refused} again={again} />;
+  if (!card) return <p className="quiet loading-line">Looking for the session</p>;
+  return (
+    <div className="session" data-group={card.agentState.group} data-state={card.agentState.state}>
+      <SessionHead card={card} />
+      {narrow && (
+        <div className="tabs is-plain" role="group" aria-label="Parts of the session">
+          <button type="button" aria-pressed={pane === "transcript"} onClick={() => setPane("transcript")}>
+            Transcript
+          </button>
+          <button type="button" aria-pressed={pane === "details"} onClick={() => setPane("details")}>
+            Details
+          </button>
+        </div>
+      )}
+      <div className="session-body">
+        {(!narrow || pane === "transcript") && (
+          <section className="session-transcript" aria-label="What was said">
+            <TranscriptPane sessionId={card.sessionId} signal={turn} />
+          </section>
+        )}
+        {(!narrow || pane === "details") && (
+          <aside className="session-aside" aria-label="Details">
+            {card.resumeCommand !== undefined && <Resume command={card.resumeCommand} />}
+            <Part title="Why does it say so?">
+              <EvidenceList state={card.agentState} lines={detail?.evidence ?? []} />
+            </Part>
+            {detail && detail.groups.length > 0 && <TimeInGroups spans={detail.groups} />}
+            <Part title="Runs">
+              {asked.state === "refused" ? (
+                <p className="quiet">Not known: {asked.refused.message}.</p>
+              ) : (
+                <RunTimeline runs={detail?.runs ?? []} />
+              )}
+            </Part>
+            <Part title="Usage">
+              <UsageTable usage={card.usage} />
+            </Part>
+            <Part title="Where">
+              <WhereTable card={card} />
+            </Part>
+          </aside>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Rises when the session may have more to show: when its card changes, and now and then while it works. */
+function useTurn(card: Card | undefined): number {
+  const [turn, next] = useReducer((count: number) => count + 1, 0);
+  const beat = useNow((now) => (card && isAlive(card, now) ? Math.floor(now / WORKING_LOOK_MS) : 0));
+  const changed = usePaced(card, SESSION_LOOK_MS);
+  useEffect(next, [beat, changed]);
+  return turn;
+}
+
+/** At work, or so lately that the last words may not be written yet. */
+const isAlive = (card: Card, now: number) =>
+  card.agentState.group === "autonomous" || now - card.lastSignal < LAST_WORDS_MS;
+
+function SessionHead({ card }: { card: Card }) {
+  const Icon = iconOf(card);
+  const context = contextOf(card);
+  return (
+    <header className="session-head">
+      <div className="card-head">
+        <h2 className="session-title">{titleOfCard(card)}</h2>
+        {canBeDismissed(card) && (
+          <button type="button" className="button" onClick={() => void dismiss(card)}>
+            Dismiss
+          </button>
+        )}
+      </div>
+      <p className="card-state">
+        <span className="badge">
+          <Icon aria-hidden="true" size={14} />
+          {card.agentState.label}
+        </span>
+        <Elapsed since={card.agentState.since} />
+        <Place card={card} />
+      </p>
+      <CardFacts card={card} />
+      {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
+      {card.requests.map((request) => (
+        <RequestShown key={request.requestId} request={request} />
+      ))}
+    </header>
+  );
+}
+
+function Part({ title, children }: { title: string; children: React.ReactNode }) {
+  return (
+    <section className="part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function Resume({ command }: { command: string }) {
+  return (
+    <Part title="Resume in a terminal">
+      <div className="copy-line">
+        <pre className="code">{command}</pre>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Copy the command"
+          title="Copy"
+          onClick={() => void copy(command)}
+        >
+          <Copy aria-hidden="true" size={16} />
+        </button>
+      </div>
+    </Part>
+  );
+}
+
+function TimeInGroups({ spans }: { spans: readonly GroupSpan[] }) {
+  const lasting = spans.some((span) => span.to === undefined);
+  const now = useNow((at) => (lasting ? at : 0));
+  const time = timeIn(spans, now);
+  return (
+    <Part title="Time in each group">
+      <GroupBar segments={segments(spans, now)} label={timeWords(time)} />
+      <TimeLegend time={time} />
+    </Part>
+  );
+}
+
+function WhereTable({ card }: { card: Card }) {
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ["Folder", card.cwd],
+    ["Branch", card.branch],
+    ["Runs in", card.where && fullPlaceOf(card.where)],
+    ["Transcript", card.transcript],
+    ["Session", card.vendorId],
+    ["Went on from", card.forkedFrom],
+    ["Signals nobody understood", card.unrecognised > 0 ? String(card.unrecognised) : undefined],
+  ];
+  return (
+    <dl className="pairs">
+      {lines
+        .filter(([, value]) => value)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="path">{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

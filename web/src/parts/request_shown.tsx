@@ -1,0 +1,104 @@
+import { useMemo } from "react";
+
+import { linesOf } from "../diff";
+import { REQUEST_LINES_MAX } from "../limits";
+import { type Question, shown } from "../request";
+import type { RequestView } from "../wire";
+import { DiffText } from "./diff_text";
+import { Folded } from "./folded";
+import { MarkdownText } from "./markdown_text";
+
+/** What an agent waits for, whole: nobody decides on half a command. */
+export function RequestShown({ request }: { request: RequestView }) {
+  const what = useMemo(() => shown(request), [request]);
+  switch (what.kind) {
+    case "command":
+      return (
+        <Frame request={request} {...(what.reason === undefined ? {} : { reason: what.reason })}>
+          <Code text={what.command} className="code command" />
+          {what.folder !== undefined && <p className="request-note">in {what.folder}</p>}
+        </Frame>
+      );
+    case "change":
+      return (
+        <Frame request={request} {...(what.reason === undefined ? {} : { reason: what.reason })}>
+          {what.file !== undefined && <p className="request-file">{what.file}</p>}
+          <Folded all={what.lines} shownMax={REQUEST_LINES_MAX} noun="lines">
+            {(lines) => <DiffText lines={lines} />}
+          </Folded>
+        </Frame>
+      );
+    case "questions":
+      return (
+        <Frame request={request}>
+          {what.questions.map((question, index) => (
+            <QuestionShown key={index} question={question} />
+          ))}
+        </Frame>
+      );
+    case "plan":
+      return (
+        <Frame request={request}>
+          <div className="plan">
+            <MarkdownText text={what.markdown} />
+          </div>
+        </Frame>
+      );
+    case "address":
+      return (
+        <Frame request={request} {...(what.reason === undefined ? {} : { reason: what.reason })}>
+          <Code text={what.address} className="code" />
+        </Frame>
+      );
+    case "text":
+      return (
+        <Frame request={request}>
+          <Code text={what.text} className="code" />
+        </Frame>
+      );
+    case "nothing":
+      return null;
+  }
+}
+
+interface FrameProps {
+  request: RequestView;
+  reason?: string;
+  children: React.ReactNode;
+}
+
+function Frame({ request, reason, children }: FrameProps) {
+  return (
+    <div className="request" data-kind={request.kind} data-request={request.requestId}>
+      {request.agent !== undefined && <p className="request-note">asked by subagent {request.agent}</p>}
+      {reason !== undefined && <p className="request-reason">{reason}</p>}
+      {children}
+    </div>
+  );
+}
+
+function Code({ text, className }: { text: string; className: string }) {
+  return (
+    <Folded all={linesOf(text)} shownMax={REQUEST_LINES_MAX} noun="lines">
+      {(lines) => <pre className={className}>{lines.join("\n")}</pre>}
+    </Folded>
+  );
+}
+
+function QuestionShown({ question }: { question: Question }) {
+  return (
+    <div className="question">
+      {question.text !== "" && <p className="question-text">{question.text}</p>}
+      {question.options.length > 0 && (
+        <ol className="options" aria-label={question.several ? "Options, several may be chosen" : "Options"}>
+          {question.options.map((option, index) => (
+            <li key={index}>
+              <span className="option-label">{option.label}</span>
+              {option.description !== undefined && <span className="option-note">{option.description}</span>}
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}

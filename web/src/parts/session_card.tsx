@@ -1,0 +1,92 @@
+import { FolderGit2, GitBranch } from "lucide-react";
+import { memo } from "react";
+
+import { projectOf } from "../amount";
+import { canBeDismissed } from "../board";
+import { contextOf, titleOfCard } from "../card_text";
+import { SUBAGENTS_SHOWN_MAX } from "../limits";
+import { sessionPath } from "../route";
+import { iconOf } from "../sub_state";
+import type { Card, SubagentView } from "../wire";
+import { CardFacts } from "./card_facts";
+import { Elapsed } from "./elapsed";
+import { Link } from "./link";
+import { RequestShown } from "./request_shown";
+
+interface Props {
+  card: Card;
+  onDismiss: (card: Card) => void;
+}
+
+/** One session: who it is, what it does, what it waits for. */
+export const SessionCard = memo(function SessionCard({ card, onDismiss }: Props) {
+  const { agentState } = card;
+  const Icon = iconOf(card);
+  const context = contextOf(card);
+  return (
+    <>
+      <header className="card-head">
+        <h3 className="card-title">
+          <Link to={sessionPath(card.sessionId)}>{titleOfCard(card)}</Link>
+        </h3>
+        <Elapsed since={agentState.since} />
+      </header>
+      <p className="card-state">
+        <span className="badge">
+          <Icon aria-hidden="true" size={14} />
+          {agentState.label}
+        </span>
+        <Place card={card} />
+      </p>
+      {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
+      {card.requests.map((request) => (
+        <RequestShown key={request.requestId} request={request} />
+      ))}
+      <Subagents subagents={card.subagents} />
+      <footer className="card-foot">
+        <CardFacts card={card} />
+        {canBeDismissed(card) && (
+          <button type="button" className="quiet-button" onClick={() => onDismiss(card)}>
+            Dismiss
+          </button>
+        )}
+      </footer>
+    </>
+  );
+});
+
+/** Project and branch. */
+export function Place({ card }: { card: Card }) {
+  return (
+    <>
+      {card.cwd !== undefined && (
+        <span className="fact" title={card.cwd}>
+          <FolderGit2 aria-hidden="true" size={12} />
+          {projectOf(card.cwd)}
+        </span>
+      )}
+      {card.branch !== undefined && (
+        <span className="fact branch" title={card.branch}>
+          <GitBranch aria-hidden="true" size={12} />
+          {card.branch}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Subagents({ subagents }: { subagents: readonly SubagentView[] }) {
+  if (subagents.length === 0) return null;
+  const hidden = subagents.length - SUBAGENTS_SHOWN_MAX;
+  return (
+    <ul className="subagents" aria-label="Subagents">
+      {subagents.slice(0, SUBAGENTS_SHOWN_MAX).map((agent) => (
+        <li key={agent.agentId}>
+          <span className="subagent-kind">{agent.kind ?? "subagent"}</span>
+          <span className="subagent-activity">{agent.activity}</span>
+        </li>
+      ))}
+      {hidden > 0 && <li className="subagent-activity">{hidden} more</li>}
+    </ul>
+  );
+}

@@ -1,0 +1,68 @@
+import { X } from "lucide-react";
+import { memo } from "react";
+
+import { money, projectOf, tokens } from "../amount";
+import { canBeDismissed } from "../board";
+import { contextShare, fullPlaceOf, placeOf, titleOfCard } from "../card_text";
+import { harnessName } from "../harness";
+import { sessionPath } from "../route";
+import { iconOf } from "../sub_state";
+import type { Card } from "../wire";
+import { ContextGauge } from "./context_gauge";
+import { Elapsed } from "./elapsed";
+import { Link } from "./link";
+
+interface Props {
+  card: Card;
+  onDismiss: (card: Card) => void;
+}
+
+/** A session on one line. */
+export const SessionRow = memo(function SessionRow({ card, onDismiss }: Props) {
+  const { agentState, usage, where } = card;
+  const Icon = iconOf(card);
+  const share = contextShare(card);
+  return (
+    <>
+      <h3 className="row-title">
+        <Link to={sessionPath(card.sessionId)}>{titleOfCard(card)}</Link>
+      </h3>
+      <span className="badge">
+        <Icon aria-hidden="true" size={14} />
+        <span className="badge-text">{agentState.label}</span>
+      </span>
+      <Elapsed since={agentState.since} />
+      <span className="row-place" title={card.cwd}>
+        {card.cwd !== undefined && projectOf(card.cwd)}
+        {card.branch !== undefined && <span className="row-branch"> {card.branch}</span>}
+      </span>
+      <span className="row-harness" title={where && `Runs in ${fullPlaceOf(where)}`}>
+        {[harnessName(card.harness), placeOf(where)].filter(Boolean).join(" · ")}
+      </span>
+      <span className="row-number number">
+        {usage.totalTokens !== undefined && tokens(usage.totalTokens)}
+      </span>
+      <span className="row-number number">
+        {usage.costUsd !== undefined && money(usage.costUsd, usage.estimated)}
+      </span>
+      <span className="row-gauge">
+        {share !== undefined && (
+          <ContextGauge share={share} used={usage.contextTokens ?? 0} window={usage.contextWindow ?? 0} />
+        )}
+      </span>
+      <span className="row-act">
+        {canBeDismissed(card) && (
+          <button
+            type="button"
+            className="icon-button"
+            aria-label="Dismiss"
+            title="Dismiss (e)"
+            onClick={() => onDismiss(card)}
+          >
+            <X aria-hidden="true" size={14} />
+          </button>
+        )}
+      </span>
+    </>
+  );
+});

@@ -1,0 +1,93 @@
+import { ChevronRight, CircleX, User } from "lucide-react";
+import { memo } from "react";
+
+import { clock } from "../amount";
+import { linesOf } from "../diff";
+import { TEXT_CHARS_MAX } from "../limits";
+import { shown } from "../request";
+import type { ToolUse, TranscriptEntry } from "../wire";
+import { DiffText } from "./diff_text";
+import { Folded } from "./folded";
+import { MarkdownText } from "./markdown_text";
+
+/** What was said and done, oldest first. */
+export function TranscriptLines({ entries }: { entries: readonly TranscriptEntry[] }) {
+  return (
+    <ol className="transcript-lines">
+      {entries.map((entry) => (
+        <Line key={entry.id} entry={entry} />
+      ))}
+    </ol>
+  );
+}
+
+const Line = memo(function Line({ entry }: { entry: TranscriptEntry }) {
+  return (
+    <li className="entry" data-role={entry.role}>
+      <p className="entry-head">
+        {entry.role === "user" && <User aria-hidden="true" size={12} />}
+        <span>{entry.agent === undefined ? ROLES[entry.role] : `${ROLES[entry.role]}, ${entry.agent}`}</span>
+        {entry.at !== undefined && <time dateTime={new Date(entry.at).toISOString()}>{clock(entry.at)}</time>}
+      </p>
+      {entry.text !== undefined && entry.text !== "" && <Said entry={entry} text={entry.text} />}
+      {entry.tool && <Tool tool={entry.tool} />}
+    </li>
+  );
+});
+
+const ROLES: Readonly<Record<TranscriptEntry["role"], string>> = {
+  user: "You",
+  assistant: "Agent",
+  tool: "Tool",
+  system: "System",
+};
+
+function Said({ entry, text }: { entry: TranscriptEntry; text: string }) {
+  return entry.role === "assistant" ? <MarkdownText text={text} /> : <Plain text={text} className="said" />;
+}
+
+/** Long text in pieces, so that a megabyte is no megabyte of document. */
+function Plain({ text, className }: { text: string; className: string }) {
+  return (
+    <Folded all={pieces(text)} shownMax={1} noun="pieces of text">
+      {(parts) => <pre className={className}>{parts.join("")}</pre>}
+    </Folded>
+  );
+}
+
+function pieces(text: string): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < text.length; at += TEXT_CHARS_MAX) found.push(text.slice(at, at + TEXT_CHARS_MAX));
+  return found;
+}
+
+function Tool({ tool }: { tool: ToolUse }) {
+  const what = shown({ requestId: "", kind: "permission", input: tool.input, since: 0 });
+  const brief =
+    what.kind === "command" ? what.command : what.kind === "change" ? (what.file ?? "") : asText(tool.input);
+  return (
+    <details className="tool" data-failed={tool.failed || undefined}>
+      <summary>
+        <ChevronRight aria-hidden="true" size={14} className="tool-arrow" />
+        <span className="tool-name">{tool.name}</span>
+        <span className="tool-brief">{linesOf(brief)[0] ?? ""}</span>
+        {tool.failed && (
+          <span className="tool-failed">
+            <CircleX aria-hidden="true" size={12} /> failed
+          </span>
+        )}
+      </summary>
+      {what.kind === "change" ? (
+        <DiffText lines={what.lines} />
+      ) : (
+        <Plain text={what.kind === "command" ? what.command : asText(tool.input)} className="code" />
+      )}
+      {tool.output !== undefined && <Plain text={asText(tool.output)} className="code tool-output" />}
+    </details>
+  );
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}

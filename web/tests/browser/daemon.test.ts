@@ -1,0 +1,203 @@
+/** The page against the real daemon: the demo, a restart, a daemon that is away, signing in. */
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+
+import { Between } from "./between";
+import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
+import { Daemon } from "./daemon";
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launch();
+});
+
+afterAll(() => browser?.close());
+
+function kept<T extends AsyncDisposable>(one: T): T {
+  onTestFinished(() => one[Symbol.asyncDispose]());
+  return one;
+}
+
+/** The page of a daemon, signed in as people do. */
+async function seen(daemon: Daemon): Promise<Tab> {
+  return kept(await open(browser, daemon.link()));
+}
+
+const prompt = (id: string) => ({
+  session_id: id,
+  hook_event_name: "UserPromptSubmit",
+  prompt: `Work on ${id}`,
+  cwd: "/w/atlas",
+});
+
+const sessions = (page: Page) =>
+  page
+    .locator("article")
+    .evaluateAll((all) => all.map((each) => each.querySelector("h3")?.textContent).sort());
+
+const showsTitles = (page: Page, titles: readonly string[]) =>
+  page.waitForFunction(
+    (wanted) =>
+      [...document.querySelectorAll("article h3")]
+        .map((each) => each.textContent)
+        .sort()
+        .join() === wanted,
+    titles.join(),
+  );
+
+test("the demo fills the board, and cards show what real clients asked", async () => {
+  const daemon = kept(await Daemon.demo(4));
+  const { page, troubles } = await seen(daemon);
+  await page.waitForSelector('article[data-state="needs_permission"] .request');
+  await page.waitForSelector('.column[data-group="delivered"] article');
+  await page.waitForSelector('.column[data-group="autonomous"] article');
+  const inPlace = await page.evaluate(() =>
+    [...document.querySelectorAll("article")].every(
+      (each) => each.closest(".column")?.getAttribute("data-group") === each.getAttribute("data-group"),
+    ),
+  );
+  expect(inPlace).toBe(true);
+  await page.waitForFunction(() => {
+    const waiting = document.querySelectorAll('article[data-group="needs_you"]').length;
+    return document.title === (waiting > 0 ? `(${waiting}) Quarterdeck` : "Quarterdeck");
+  });
+  await picture(page, "demo-desk");
+  await page.setViewportSize(PHONE);
+  await page.getByRole("tab", { name: /Needs You \(\d+\)/ }).waitFor();
+  await picture(page, "demo-phone");
+  expect(troubles).toEqual([]);
+});
+
+test("a restart of the daemon loses and doubles nothing", async () => {
+  const daemon = kept(await Daemon.serve());
+  for (const id of ["one", "two"]) await daemon.hook(prompt(id));
+  const { page, troubles } = await seen(daemon);
+  await showsTitles(page, ["Work on one", "Work on two"]);
+  await daemon.kill();
+  await page.locator('.link-sign[data-state="away"]').waitFor();
+  await page.locator(".banner").waitFor();
+  await picture(page, "disconnected");
+  await accessible(page);
+  expect(await sessions(page)).toEqual(["Work on one", "Work on two"]);
+  await daemon.again();
+  await daemon.hook(prompt("three"));
+  await page.locator('.link-sign[data-state="live"]').waitFor();
+  await showsTitles(page, ["Work on one", "Work on three", "Work on two"]);
+  expect(await page.locator(".banner").count()).toBe(0);
+  expect(troubles).toEqual([]);
+});
+
+test("a line that breaks is taken up where it broke, with or without news", async () => {
+  const daemon = kept(await Daemon.serve());
+  await daemon.hook(prompt("one"));
+  const between = kept(await Between.open(daemon.url, daemon.token("operate")));
+  const { page, troubles } = kept(await open(browser, between.url));
+  await showsTitles(page, ["Work on one"]);
+  await page.evaluate(() => {
+    const states: (string | undefined)[] = [];
+    const sign = document.querySelector<HTMLElement>(".link-sign")!;
+    new MutationObserver(() => states.push(sign.dataset["state"])).observe(sign, { attributes: true });
+    Object.assign(globalThis, { states });
+  });
+  between.cut();
+  await page.waitForFunction(
+    () => (globalThis as unknown as { states: string[] }).states.join() === "away,live",
+  );
+  await daemon.hook(prompt("two"));
+  await showsTitles(page, ["Work on one", "Work on two"]);
+  expect(between.resumed.map((id) => id !== undefined)).toEqual([false, true]);
+  expect(troubles).toEqual([]);
+});
+
+test("what is dismissed leaves Needs You until something happens", async () => {
+  const daemon = kept(await Daemon.serve());
+  await daemon.hook(prompt("one"));
+  await daemon.hook({
+    session_id: "one",
+    hook_event_name: "Stop",
+    last_assistant_message: "Should I go on?",
+  });
+  const { page } = await seen(daemon);
+  const waiting = page.locator('.column[data-group="needs_you"] article');
+  await waiting.waitFor();
+  await waiting.getByRole("button", { name: "Dismiss" }).click();
+  await page.locator('.column[data-group="delivered"] article').waitFor();
+  expect(await waiting.count()).toBe(0);
+  await daemon.hook({ ...prompt("one"), prompt: "Yes, go on" });
+  await page.locator('.column[data-group="autonomous"] article').waitFor();
+  expect(await page.locator("article").count()).toBe(1);
+});
+
+test("the page opens while the daemon is away, and says so", async () => {
+  const daemon = kept(await Daemon.serve());
+  const { page } = await seen(daemon);
+  await page.locator(".blank").waitFor();
+  await page.evaluate(async () => void (await navigator.serviceWorker.ready));
+  await daemon.kill();
+  await page.goto(`${daemon.url}/usage`);
+  await page.goto(daemon.url);
+  await page.getByText("The daemon does not answer").waitFor();
+  await accessible(page);
+  await picture(page, "away");
+  await page.getByRole("button", { name: "Try now" }).click();
+  await daemon.again();
+  await page.getByText("No agent was seen yet").waitFor();
+});
+
+test("who is not signed in is told how, and a link signs in once", async () => {
+  const daemon = kept(await Daemon.serve());
+  await daemon.hook(prompt("one"));
+  const { page, troubles } = kept(await open(browser, daemon.url));
+  await page.getByText("qd open").waitFor();
+  await accessible(page);
+  await picture(page, "signed-out");
+  const paste = async (link: string) => {
+    await page.getByLabel("Or paste the link here").fill(link);
+    await page.getByRole("button", { name: "Sign in" }).click();
+  };
+  await paste(`${daemon.url}/sign-in#wrong`);
+  await page.getByRole("alert").waitFor();
+  const link = daemon.link();
+  await paste(link);
+  await page.locator("article").waitFor();
+  // Somebody else with the same link stays outside; one of his own lets him in.
+  const other = kept(await open(browser, link));
+  await other.page.getByRole("alert").waitFor();
+  await other.page.goto(daemon.url);
+  await other.page.getByText("qd open").waitFor();
+  const third = await seen(daemon);
+  await third.page.locator("article").waitFor();
+  expect(third.page.url()).toBe(`${daemon.url}/`);
+  expect([...troubles, ...other.troubles, ...third.troubles]).toEqual([]);
+});
+
+test("the policy of the page lets no other script run", async () => {
+  const daemon = kept(await Daemon.serve());
+  const { page } = await seen(daemon);
+  const tried = await page.evaluate(() => {
+    const throws = (act: () => void) => {
+      try {
+        act();
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    const script = document.createElement("script");
+    const button = document.createElement("button");
+    // An attribute is kept, but what it says is not run.
+    const attribute = throws(() => button.setAttribute("onclick", "globalThis.ran = true"));
+    button.click();
+    return {
+      script: throws(() => (script.textContent = "globalThis.ran = true")),
+      html: throws(() =>
+        document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='globalThis.ran = true'>"),
+      ),
+      attribute,
+      ran: (globalThis as { ran?: boolean }).ran ?? false,
+    };
+  });
+  expect(tried).toMatchObject({ script: true, html: true, ran: false });
+});

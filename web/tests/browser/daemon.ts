@@ -1,0 +1,124 @@
+/** A daemon of its own for a test: `qd serve` or `qd demo` on a temporary folder and a free port. */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+const PROGRAM = process.env["QD_PROGRAM"] ?? resolve(import.meta.dirname, "../../../target/debug/qd");
+
+/** The daemon says where it listens within this, also on a busy machine. */
+const START_MS_MAX = 60_000;
+
+export class Daemon {
+  private readonly folder = mkdtempSync(join(tmpdir(), "qd-page-"));
+  private child: ChildProcess | undefined;
+  private environment: NodeJS.ProcessEnv;
+  private readonly tokens = new Map<string, string>();
+  url = "";
+
+  private constructor() {
+    // Nothing of the machine's own agents: a home and a configuration of their own.
+    const at = (name: string) => {
+      const path = join(this.folder, name);
+      mkdirSync(path, { mode: 0o700 });
+      return path;
+    };
+    this.environment = {
+      PATH: process.env["PATH"],
+      HOME: at("home"),
+      XDG_STATE_HOME: at("state"),
+      XDG_RUNTIME_DIR: at("run"),
+      XDG_CONFIG_HOME: at("config"),
+      QD_LOG: "error",
+    };
+  }
+
+  static async serve(): Promise<Daemon> {
+    const daemon = new Daemon();
+    await daemon.run(["serve", "--port", "0"]);
+    return daemon;
+  }
+
+  /** Recorded sessions of real clients, played. */
+  static async demo(speed: number): Promise<Daemon> {
+    const daemon = new Daemon();
+    const said = await daemon.run(["demo", "--no-watch", "--speed", String(speed)]);
+    // It has folders of its own, and says where.
+    for (const [, name, value] of said.matchAll(/(XDG_\w+)=(\S+)/g)) daemon.environment[name!] = value;
+    return daemon;
+  }
+
+  token(scope: "ingest" | "operate"): string {
+    const known = this.tokens.get(scope);
+    if (known !== undefined) return known;
+    const token = execFileSync(PROGRAM, ["token", "--scope", scope], {
+      env: this.environment,
+      encoding: "utf8",
+    }).trim();
+    this.tokens.set(scope, token);
+    return token;
+  }
+
+  /** Signs one browser in, once. */
+  link(): string {
+    const words = ["open", "--no-browser"];
+    return execFileSync(PROGRAM, words, { env: this.environment, encoding: "utf8" }).trim();
+  }
+
+  /** What an agent's hook says. */
+  async hook(payload: Record<string, unknown>): Promise<void> {
+    const headers = { authorization: `Bearer ${this.token("ingest")}` };
+    const answer = await fetch(`${this.url}/api/live/hook`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(payload),
+    });
+    if (!answer.ok) throw new Error(`the hook was refused: ${await answer.text()}`);
+  }
+
+  /** As with kill -9: nothing is said, nothing is tidied. */
+  async kill(): Promise<void> {
+    await this.end("SIGKILL");
+  }
+
+  /** On the same folder and the same port. */
+  async again(): Promise<void> {
+    await this.run(["serve", "--port", new URL(this.url).port]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGTERM");
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+  }
+
+  private async run(words: readonly string[]): Promise<string> {
+    const child = spawn(PROGRAM, words, { env: this.environment, stdio: ["ignore", "pipe", "inherit"] });
+    this.child = child;
+    const lines = createInterface({ input: child.stdout });
+    const late = setTimeout(() => child.kill("SIGKILL"), START_MS_MAX);
+    let said = "";
+    for await (const line of lines) {
+      said += `${line}\n`;
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+      if (url) this.url = url;
+      // The demo says more; the line with the folders is its last.
+      if (this.url && (words[0] === "serve" || line.includes("XDG_"))) break;
+    }
+    clearTimeout(late);
+    child.stdout.resume();
+    if (!this.url) throw new Error(`qd ${words.join(" ")} did not start: ${said}`);
+    return said;
+  }
+}

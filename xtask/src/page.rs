@@ -1,0 +1,71 @@
+//! The page: its types, its tests, and the same in a real browser against the real daemon.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{Counts, counted, npm, run, target};
+
+/// Checks and tries the page; `qd` is built for it.
+pub fn test() -> Result<Counts> {
+    prepare()?;
+    script(&["run", "check"])?;
+    let parts = script(&["test"])?;
+    let whole = script(&["run", "browser"])?;
+    Ok(Counts { passed: parts.passed + whole.passed, failed: parts.failed + whole.failed })
+}
+
+/// Frames a second with a thousand live cards, and the delay from signal to screen.
+pub fn bench() -> Result<()> {
+    prepare()?;
+    let counts = script(&["run", "bench"])?;
+    if counts.failed > 0 {
+        bail!("the page is too slow");
+    }
+    Ok(())
+}
+
+fn prepare() -> Result<()> {
+    npm::install(&folder())?;
+    if !Path::new(CHROMIUM).exists() {
+        run("apt-get", &["install", "--yes", "--no-install-recommends", "chromium"])
+            .context("the page's tests need Debian's chromium")?;
+    }
+    run("cargo", &["build", "--package", "qd"])
+}
+
+/// Runs one of the page's scripts, passes its output on, and reads off how many tests passed. One
+/// that fails without any test's failing counts as one.
+fn script(words: &[&str]) -> Result<Counts> {
+    eprintln!("$ npm {}   (in web)", words.join(" "));
+    let mut child = Command::new("npm")
+        .args(words)
+        .current_dir(folder())
+        .env("NO_COLOR", "1")
+        .env("QD_PROGRAM", target()?.join("debug/qd"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot run npm")?;
+    let output = child.stdout.take().context("npm's output")?;
+    let mut counts = Counts::default();
+    for line in BufReader::new(output).lines() {
+        let line = line.context("npm's output")?;
+        println!("{line}");
+        if line.trim_start().starts_with("Tests ") {
+            counts.passed += counted(&line, " passed");
+            counts.failed += counted(&line, " failed");
+        }
+    }
+    if !child.wait().context("npm's end")?.success() && counts.failed == 0 {
+        counts.failed = 1;
+    }
+    Ok(counts)
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../web")
+}
+
+const CHROMIUM: &str = "/usr/bin/chromium";
