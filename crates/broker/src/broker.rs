@@ -159,6 +159,29 @@ impl Broker {
         cards
     }
 
+    /// Sessions that were heard of before a moment, the latest first, on the board or not.
+    pub fn past(&self, now: Timestamp, wanted: &Past) -> Vec<Card> {
+        let is_wanted = |tracked: &&Tracked| {
+            let cwd = || tracked.session.monitor().about().and_then(|about| about.cwd.as_ref());
+            let in_project = |project: &str| cwd().is_some_and(|cwd| cwd.value.contains(project));
+            wanted.before.is_none_or(|before| tracked.heard() < before)
+                && wanted.harness.is_none_or(|harness| tracked.harness == harness)
+                && wanted.project.as_deref().is_none_or(in_project)
+        };
+        let mut found: Vec<&Tracked> = self.roster.values().filter(is_wanted).collect();
+        found.sort_by_key(|tracked| std::cmp::Reverse(tracked.heard()));
+        let cards = found.into_iter().filter_map(|tracked| tracked.card(now));
+        cards.take(wanted.count_max).collect()
+    }
+
+    /// The cards of these, where they are known.
+    pub fn cards_of(&self, now: Timestamp, keys: &[SessionKey]) -> Vec<Option<Card>> {
+        let card = |SessionKey { harness, session }: &SessionKey| {
+            self.card(now, self.found.get(&(*harness, session.clone()))?)
+        };
+        keys.iter().map(card).collect()
+    }
+
     /// The card of one session, on the board or not.
     pub fn card(&self, now: Timestamp, id: &SessionId) -> Option<Card> {
         self.roster.get(id)?.card(now)
@@ -339,6 +362,10 @@ impl Tracked {
         Card::of(now, &self.session, self.harness, &self.vendor_id, self.spent.as_ref())
     }
 
+    fn heard(&self) -> Timestamp {
+        self.session.monitor().last_signal()
+    }
+
     /// The board shows what lives, and what ended lately and was not dismissed.
     fn card_on_board(&self, now: Timestamp) -> Option<Card> {
         let card = self.card(now)?;
@@ -353,6 +380,16 @@ impl Tracked {
         let leaves = ended.map(|ended| ended.plus_ms(ENDED_SHOWN_MS));
         self.session.next_look(now).into_iter().chain(leaves).filter(|look| *look > now).min()
     }
+}
+
+/// Which sessions of the past are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    pub before: Option<Timestamp>,
+    pub harness: Option<Harness>,
+    /// A part of the folder's path.
+    pub project: Option<String>,
+    pub count_max: usize,
 }
 
 /// Why a word names no session.

@@ -8,7 +8,7 @@ use qd_harness::usage::Sum;
 use qd_session::Session;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Activity, Latest, Open, RequestKind, Stage};
+use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
@@ -36,15 +36,29 @@ pub struct Card {
     /// The client's permission mode, in its own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// How to go on with it in a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_command: Option<String>,
+    /// The process that carries it, where one is known.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub place: Option<ProcessView>,
     pub agent_state: AgentState,
     pub monitor_view: MonitorView,
     pub usage: UsageView,
     /// What its agents wait for a person for.
     pub requests: Vec<RequestView>,
     pub subagents: Vec<SubagentView>,
+    pub started_at: Timestamp,
     pub last_signal: Timestamp,
     /// Signals nobody understood.
     pub unrecognised: u32,
+}
+
+/// Where a session runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessView {
+    pub pid: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -140,6 +154,11 @@ impl Card {
             forked_from: text(about.map(|about| &about.forked_from))
                 .map(|vendor_id| spelled(harness, &vendor_id)),
             mode: text(about.map(|about| &about.mode)),
+            resume_command: harness.resume_command(vendor_id),
+            place: monitor.carriers().find_map(|key| {
+                let (pid, _) = key.as_str().split_once(':')?;
+                Some(ProcessView { pid: pid.parse().ok()? })
+            }),
             agent_state: session.resolve(now)?,
             monitor_view: view(monitor),
             usage: UsageView {
@@ -166,6 +185,7 @@ impl Card {
                     activity: activity_name(&agent.activity(monitor.last_end())),
                 })
                 .collect(),
+            started_at: started_at(monitor),
             last_signal: monitor.last_signal(),
             unrecognised: monitor.unrecognised(),
         })
@@ -188,11 +208,14 @@ impl Card {
             transcript,
             forked_from,
             mode,
+            resume_command: _,
+            place,
             agent_state,
             monitor_view,
             usage,
             requests,
             subagents,
+            started_at: _,
             last_signal: _,
             unrecognised,
         } = self;
@@ -201,6 +224,7 @@ impl Card {
             && (transcript, forked_from) == (&other.transcript, &other.forked_from)
             && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
             && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
+            && *place == other.place
             && *monitor_view == other.monitor_view
             && agent_state.reads_like(&other.agent_state)
     }
@@ -220,6 +244,17 @@ impl RequestView {
             input,
             since: open.since.at,
         }
+    }
+}
+
+/// As far back as it is known: its first prompt, its start, or else the last that was heard.
+fn started_at(monitor: &Monitor) -> Timestamp {
+    let first_prompt = monitor.about().and_then(|about| about.first_prompt.as_ref());
+    let start = monitor.last_start();
+    match first_prompt {
+        Some(prompt) => prompt.stamp.at,
+        None if start.happened() => start.at,
+        None => monitor.last_signal(),
     }
 }
 

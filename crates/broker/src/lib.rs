@@ -16,6 +16,6 @@ pub mod limits;
 pub mod runtime;
 pub mod sources;
 
-pub use broker::{Broker, Input, NotFound, Output};
-pub use card::{Card, RequestView, SpentView, SubagentView, UsageView};
+pub use broker::{Broker, Input, NotFound, Output, Past};
+pub use card::{Card, ProcessView, RequestView, SpentView, SubagentView, UsageView};
 pub use error::Error;

@@ -336,3 +336,9 @@ pub const BOOK_SAVED_AFTER: Duration = Duration::from_secs(30);
 
 /// The day's sum goes over every response there is, so it is not made for each.
 pub const BOOK_TODAY_AFTER: Duration = Duration::from_secs(2);
+
+/// What was said is put into the search index at most this often.
+pub const SEARCH_READ_AGAIN_AFTER: Duration = Duration::from_secs(20);
+
+/// Sessions of one page of the history.
+pub const HISTORY_PAGE_MAX: usize = 200;

@@ -31,7 +31,7 @@ use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 use crate::Error;
 use crate::broker::{Broker, Input};
-use crate::history::{BookNews, Bookkeeper};
+use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
 use crate::sources::codex_daemon::CodexDaemon;
@@ -94,6 +94,7 @@ pub struct Runtime {
     health: Health,
     /// Who counts what sessions cost; nobody in a demo.
     books: Option<OpenBooks>,
+    searcher: Option<Searcher>,
     stop: watch::Receiver<bool>,
 }
 
@@ -147,6 +148,7 @@ impl Runtime {
             writing: Writing::default(),
             health: Health::default(),
             books: None,
+            searcher: None,
             stop,
         };
         Ok((runtime, handle))
@@ -155,6 +157,11 @@ impl Runtime {
     /// Lets the bookkeeper have every line that is read, and shows what it tells.
     pub fn keep_books(&mut self, keeper: Bookkeeper, news: mpsc::Receiver<BookNews>) {
         self.books = Some(OpenBooks { keeper, news, today: None });
+    }
+
+    /// Tells the search whenever there is something new to find.
+    pub fn keep_search(&mut self, searcher: Searcher) {
+        self.searcher = Some(searcher);
     }
 
     /// Until it is told to stop, or the sources fail for good. What was taken is written first.
@@ -232,6 +239,10 @@ impl Runtime {
             Order::Card { word, reply } => {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
                 handle::answer(reply, card.map(|card| card.map(Box::new)));
+            }
+            Order::Past { wanted, reply } => handle::answer(reply, self.broker.past(now, &wanted)),
+            Order::CardsOf { keys, reply } => {
+                handle::answer(reply, self.broker.cards_of(now, &keys));
             }
             Order::Dismiss { word, reply } => match self.broker.find(&word).cloned() {
                 Ok(session) => {
@@ -360,6 +371,9 @@ impl Runtime {
                     && let (Some(books), Some(end)) = (&self.books, found.position)
                 {
                     books.keeper.line(harness, &found.path, &found.payload, end);
+                }
+                if let (true, Some(searcher)) = (self.health.caught_up, &self.searcher) {
+                    searcher.look();
                 }
                 if harness == Harness::GeminiCli {
                     self.holders.touched(&found.path);

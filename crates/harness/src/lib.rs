@@ -22,6 +22,7 @@ mod outbox;
 mod payload;
 mod process;
 pub mod replay;
+mod resume;
 mod rfc3339;
 pub mod said;
 pub mod say_ask;

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Handle, RawSignal, Runtime, Settings, now};
-use qd_server::{Doors, Server, Tokens};
+use qd_server::{Doors, Records, Server, Tokens};
 use qd_session::moment::Timestamp;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -77,7 +77,7 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
     let settings =
         Settings { home, environment: BTreeMap::new(), state, opencode_servers: Vec::new() };
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
-    let served = tokio::spawn(Server::serve(handle.clone(), None, doors, stopped));
+    let served = tokio::spawn(Server::serve(handle.clone(), Records::default(), doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     for (index, capture) in CAPTURES.iter().enumerate() {
         tokio::spawn(play(capture, index, handle.clone(), args.speed));

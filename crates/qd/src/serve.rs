@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use qd_broker::history::{Bookkeeper, Books};
+use qd_broker::history::{Bookkeeper, Books, Searcher};
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
 use qd_broker::sources::places::places;
-use qd_server::{Doors, PORT, Server, Tokens};
+use qd_server::{Doors, PORT, Records, Server, Tokens};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -45,7 +45,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let address = port.local_addr()?;
     let tokens = Tokens::open(&paths.tokens())?;
     let config = Config::read(&paths.config)?;
-    let prices = config.price_table();
+    let (prices, is_search_enabled) = (config.price_table(), config.is_search_enabled());
     let doors = Doors { socket, port, tokens, hosts: config.hosts };
     let (stop, stopped) = watch::channel(false);
     let settings = Settings {
@@ -63,9 +63,16 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         offset: Box::new(move |at| zone.offset(at)),
     })?;
     runtime.keep_books(bookkeeper.clone(), news);
+    let mut records = Records { books: Some(bookkeeper), searcher: None };
+    if is_search_enabled {
+        let places = places(&paths.home, &settings.environment);
+        let searcher = Searcher::start(places, paths.search_index())?;
+        runtime.keep_search(searcher.clone());
+        records.searcher = Some(searcher);
+    }
     info!(%address, socket = %paths.socket.display(), "listening");
     println!("Quarterdeck listens at http://{address} and {}", paths.socket.display());
-    let served = tokio::spawn(Server::serve(handle, Some(bookkeeper), doors, stopped));
+    let served = tokio::spawn(Server::serve(handle, records, doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     let ran = tokio::select! {
         ran = &mut running => ran,

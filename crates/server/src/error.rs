@@ -39,6 +39,7 @@ pub enum Refusal {
     /// A file could not be written.
     NotKept,
     StillReading,
+    SearchIsOff,
     SeveralSessions,
     UnknownHarness,
     Unreadable,
@@ -67,6 +68,7 @@ impl Refusal {
             Self::NotKept => {
                 (S::INTERNAL_SERVER_ERROR, "not_kept", "it could not be written; see the log")
             }
+            Self::SearchIsOff => (S::NOT_FOUND, "search_is_off", "search is off in config.toml"),
             Self::StillReading => {
                 (S::SERVICE_UNAVAILABLE, "still_reading", "session files are still being read")
             }

@@ -8,7 +8,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use qd_broker::history::Bookkeeper;
+use qd_broker::history::{Bookkeeper, Searcher};
 use qd_broker::runtime::{Gone, Handle};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -38,8 +38,16 @@ pub struct Server {
     feed: Feed,
     readers: Readers,
     browsers: Arc<Browsers>,
-    books: Option<Bookkeeper>,
+    records: Records,
     port: u16,
+}
+
+/// What is kept of the past; nothing in a demo.
+#[derive(Debug, Clone, Default)]
+pub struct Records {
+    pub books: Option<Bookkeeper>,
+    /// None where the operator has turned search off.
+    pub searcher: Option<Searcher>,
 }
 
 /// Where it listens, and who may come in.
@@ -63,7 +71,7 @@ impl Server {
     /// Serves both doors until `stop`. Connections that are open then end with the process.
     pub async fn serve(
         handle: Handle,
-        books: Option<Bookkeeper>,
+        records: Records,
         doors: Doors,
         stop: watch::Receiver<bool>,
     ) -> Result<(), Error> {
@@ -74,7 +82,7 @@ impl Server {
         let readers = Readers::default();
         let port_number = address.port();
         let server =
-            Self { handle, feed, readers, browsers: browsers.clone(), books, port: port_number };
+            Self { handle, feed, readers, browsers: browsers.clone(), records, port: port_number };
         let guarded = Arc::new(Port::new(port_number, tokens, browsers, hosts));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
@@ -95,7 +103,11 @@ impl Server {
 
     /// Who knows what sessions cost; nobody in a demo.
     pub(crate) fn books(&self) -> Option<&Bookkeeper> {
-        self.books.as_ref()
+        self.records.books.as_ref()
+    }
+
+    pub(crate) fn searcher(&self) -> Option<&Searcher> {
+        self.records.searcher.as_ref()
     }
 
     pub(crate) fn browsers(&self) -> &Browsers {

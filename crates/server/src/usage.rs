@@ -37,7 +37,7 @@ fn spelled(Answer { report, prices_of, troubles }: Answer) -> UsageReport {
         key: row.name,
         harness: row.session.as_ref().map(|session| session.harness),
         project: row.session.and_then(|session| session.project),
-        spent: (&row.sum).into(),
+        totals: (&row.sum).into(),
     });
     let troubles = troubles.into_iter().map(|trouble| UsageTrouble {
         path: trouble.path.display().to_string(),

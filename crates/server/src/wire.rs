@@ -1,10 +1,11 @@
 //! The shapes that go over the wire beside the card.
 
+use qd_broker::Card;
 use qd_broker::runtime::Health;
-use qd_broker::{Card, SpentView};
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
+use qd_session::moment::Timestamp;
 use qd_session::operator::Group;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +68,7 @@ pub struct SignIn {
 pub struct UsageReport {
     /// By time, the oldest first; else the dearest first.
     pub rows: Vec<UsageRow>,
-    pub totals: SpentView,
+    pub totals: UsageTotals,
     /// The day of the prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices_of: Option<String>,
@@ -87,7 +88,34 @@ pub struct UsageRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     #[serde(flatten)]
-    pub spent: SpentView,
+    pub totals: UsageTotals,
+}
+
+/// Under the names that `qd usage --json` has.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageTotals {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_creation_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub total_tokens: u64,
+    pub total_cost: f64,
+    pub estimated: bool,
+}
+
+impl From<&Sum> for UsageTotals {
+    fn from(sum: &Sum) -> Self {
+        Self {
+            input_tokens: sum.tokens.input,
+            output_tokens: sum.tokens.output,
+            cache_creation_tokens: sum.tokens.cache_written(),
+            cache_read_tokens: sum.tokens.cache_read,
+            total_tokens: sum.tokens.total(),
+            total_cost: sum.dollars,
+            estimated: sum.is_estimate,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -95,6 +123,37 @@ pub struct UsageRow {
 pub struct UsageTrouble {
     pub path: String,
     pub what: String,
+}
+
+/// `GET /api/history`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryPage {
+    pub sessions: Vec<HistoryEntry>,
+    /// What to ask for next; none after the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// Ours, or the client's own where nothing else is known of it.
+    pub session_id: String,
+    pub harness: Harness,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// What was said; the words that were looked for are between U+0002 and U+0003.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snippet: Option<String>,
 }
 
 /// `GET /api/health`: who we are and how we are.

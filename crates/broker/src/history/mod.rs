@@ -23,6 +23,7 @@ mod report;
 mod report_json;
 mod scanning;
 mod search;
+mod searcher;
 mod window;
 
 pub use self::bookkeeper::{Answer, BookNews, Bookkeeper, Books, NoAnswer, Question};
@@ -34,3 +35,4 @@ pub use self::portion::Portion;
 pub use self::report::{By, ModelRow, Query, Report, Row, SessionRow, report};
 pub use self::scanning::{Job, Known, News, Position, Progress, Scanned, scan};
 pub use self::search::{Hit, Search, SearchQuery};
+pub use self::searcher::Searcher;

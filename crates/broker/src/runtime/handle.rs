@@ -8,8 +8,9 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::tap::{RawSignal, Tapped};
-use crate::broker::NotFound;
+use crate::broker::{NotFound, Past};
 use crate::card::Card;
+use crate::history::SessionKey;
 use crate::hook_intake::Frame;
 
 /// What became of something that was handed in.
@@ -113,6 +114,14 @@ pub enum Order {
         word: String,
         reply: oneshot::Sender<Result<Option<Box<Card>>, NotFound>>,
     },
+    Past {
+        wanted: Past,
+        reply: oneshot::Sender<Vec<Card>>,
+    },
+    CardsOf {
+        keys: Vec<SessionKey>,
+        reply: oneshot::Sender<Vec<Option<Card>>>,
+    },
     Dismiss {
         word: String,
         reply: oneshot::Sender<Result<(), NotFound>>,
@@ -162,6 +171,16 @@ impl Handle {
     /// The card of the session that the operator's word means.
     pub async fn card(&self, word: &str) -> Result<Result<Option<Box<Card>>, NotFound>, Gone> {
         self.ask(|reply| Order::Card { word: word.to_owned(), reply }).await
+    }
+
+    /// Sessions of the past, the latest first.
+    pub async fn past(&self, wanted: Past) -> Result<Vec<Card>, Gone> {
+        self.ask(|reply| Order::Past { wanted, reply }).await
+    }
+
+    /// The cards of these, where they are known.
+    pub async fn cards_of(&self, keys: Vec<SessionKey>) -> Result<Vec<Option<Card>>, Gone> {
+        self.ask(|reply| Order::CardsOf { keys, reply }).await
     }
 
     pub async fn dismiss(&self, word: &str) -> Result<Result<(), NotFound>, Gone> {

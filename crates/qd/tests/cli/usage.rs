@@ -1,10 +1,16 @@
 //! `qd usage` and `qd search` as an operator runs them: alone, at once, killed, on a full disk.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::world::{Outcome, World};
+
+/// Much longer than anything takes; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A session file with this many responses, and one prompt.
 fn session(world: &World, name: &str, responses: u32) {
@@ -151,4 +157,60 @@ fn words_are_found_until_it_is_turned_off() {
     let off = world.run(&["search", "parser"]).expect(1);
     assert!(off.err.contains("search is off"), "{off:?}");
     assert!(!world.state().join("search.db").exists());
+}
+
+/// Asks the daemon over its socket until it answers as wanted.
+fn daemon_says(world: &World, path: &str, is: impl Fn(&Value) -> bool) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let answer = get(world, path);
+        if is(&answer) {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "{path}: {answer:#}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn get(world: &World, path: &str) -> Value {
+    let mut stream = UnixStream::connect(world.socket()).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: qd\r\nconnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("no JSON: {answer}"))
+}
+
+#[test]
+fn the_daemon_says_what_the_command_says_and_finds_what_it_finds() {
+    let world = World::new();
+    session(&world, "s1", 3);
+    session(&world, "s2", 2);
+    let _daemon = world.daemon();
+    let told = daemon_says(&world, "/api/usage?by=session", |told| {
+        told["rows"].as_array().is_some_and(|rows| rows.len() == 2)
+    });
+    let printed = json_of(&world.run(&["usage", "--json", "--by", "session"]).expect(0));
+    for name in ["inputTokens", "outputTokens", "totalTokens", "totalCost"] {
+        assert_eq!(told["totals"][name], printed["totals"][name], "{name}");
+    }
+    assert_eq!(told["rows"][0]["key"], "s1");
+    let refused = get(&world, "/api/usage?since=soon");
+    assert_eq!(refused["code"], "unreadable");
+
+    let found = daemon_says(&world, "/api/history?q=parser+s2", |found| {
+        found["sessions"].as_array().is_some_and(|sessions| !sessions.is_empty())
+    });
+    let session = &found["sessions"][0];
+    assert_eq!(
+        (&session["harness"], &session["totalTokens"]),
+        (&json!("claude_code"), &json!(220))
+    );
+    assert!(session["snippet"].as_str().is_some_and(|text| text.contains("\u{2}s2\u{3}")));
+    let all = get(&world, "/api/history?limit=1");
+    assert_eq!(all["sessions"].as_array().map(Vec::len), Some(1));
+    let before = all["before"].as_str().expect("there is more");
+    let _ = get(&world, &format!("/api/history?limit=1&before={before}"));
+    assert_eq!(get(&world, "/api/history?harness=nobody")["code"], "unknown_harness");
+    assert_eq!(get(&world, "/api/history?project=elsewhere")["sessions"], json!([]));
 }

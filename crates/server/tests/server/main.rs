@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
-use qd_server::{Doors, HEADER, Need, PAGE_ROUTES, ROUTES, Route, Scope, Server, Tokens};
+use qd_server::{Doors, HEADER, Need, PAGE_ROUTES, ROUTES, Records, Route, Scope, Server, Tokens};
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime as Tokio;
@@ -55,7 +55,7 @@ impl Daemon {
             tokio::spawn(runtime.run());
             let hosts = vec!["box.example.ts.net".to_owned()];
             let doors = Doors { socket, port: listener, tokens: tokens.clone(), hosts };
-            tokio::spawn(Server::serve(handle, None, doors, stopped));
+            tokio::spawn(Server::serve(handle, Records::default(), doors, stopped));
             port
         });
         Self { folder, port, tokens, stop, tokio: Some(tokio) }
