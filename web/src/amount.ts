@@ -40,13 +40,15 @@ const short = (number: number) => (number < 99.95 ? number.toFixed(1) : number.t
 
 /** "$0.04", "$12.30", "$1,204". An estimate says so. */
 export function money(usd: number, estimated = false): string {
-  const digits = usd >= 1_000 ? 0 : usd > 0 && usd < 0.01 ? 4 : 2;
-  const amount = usd.toLocaleString("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
-  return `${estimated ? "~" : ""}$${amount}`;
+  const format = usd >= 1_000 ? DOLLARS : usd > 0 && usd < 0.01 ? FRACTIONS : CENTS;
+  return `${estimated ? "~" : ""}$${format.format(usd)}`;
 }
+
+const withDigits = (digits: number) =>
+  new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+// Made once: making one costs more than a card.
+const [DOLLARS, CENTS, FRACTIONS] = [withDigits(0), withDigits(2), withDigits(4)];
 
 /** "14:02:11", the operator's time. */
 export function clock(at: number): string {

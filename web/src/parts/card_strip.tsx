@@ -36,6 +36,12 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
     getItemKey: (index) => keyOf(items[index]!),
     gap: shape === "cards" ? 8 : 0,
     overscan: 4,
+    // Asking a new card for its height would lay the page out once for each; the observer tells it in
+    // the same frame.
+    measureElement: (element, entry, instance) =>
+      entry?.borderBoxSize[0]?.blockSize ??
+      instance.measurementsCache[instance.indexFromElement(element)]?.size ??
+      CARD_PX,
   });
   useSelection(items, selected, scroller, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const cards = items.filter(({ type }) => type === "card").length;
