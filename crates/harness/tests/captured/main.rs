@@ -10,5 +10,6 @@ mod only;
 mod patch;
 mod story;
 mod table;
+mod timeline;
 mod truth;
 mod without;
