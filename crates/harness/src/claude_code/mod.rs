@@ -19,6 +19,7 @@
 mod background;
 mod call;
 mod control;
+mod conversation;
 mod echo;
 mod failure;
 mod handler;
@@ -36,4 +37,5 @@ mod telemetry;
 mod transcript;
 mod wire;
 
+pub use self::conversation::conversation;
 pub use self::handler::Handler;

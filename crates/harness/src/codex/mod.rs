@@ -20,6 +20,7 @@ mod app_server;
 mod attention;
 mod call;
 pub mod client;
+mod conversation;
 mod ending;
 mod exec;
 mod failure;
@@ -43,4 +44,5 @@ mod transcript;
 mod turn;
 mod wire;
 
+pub use self::conversation::conversation;
 pub use self::handler::Handler;

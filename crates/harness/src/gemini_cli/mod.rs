@@ -17,6 +17,7 @@
 
 mod agenda;
 mod calls;
+mod conversation;
 mod dialog;
 mod handler;
 mod hooks;
@@ -27,5 +28,6 @@ mod telemetry;
 mod transcript;
 mod wire;
 
+pub use self::conversation::Chat;
 pub use self::handler::Handler;
 pub use self::transcript::ChatHeader;

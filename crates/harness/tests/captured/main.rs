@@ -4,6 +4,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "tests pick the one case they are about")]
 
 mod capture;
+mod conversation;
 mod disturbed;
 mod forks;
 mod only;
