@@ -4,16 +4,20 @@
 //! hands them in and carries out what comes back. [`hook_intake`] takes what hook forwarders send
 //! and what they left on disk while nobody listened; [`sources`] read session files and registries,
 //! listen to clients' own servers, find out who holds which session, and tell when processes end.
+//! [`transcript`] reads a session's conversation in pages, for whoever looks at it.
 
 mod broker;
 mod card;
+mod detail;
 pub mod error;
 mod fnv;
 pub mod hook_intake;
 pub mod limits;
 pub mod runtime;
 pub mod sources;
+pub mod transcript;
 
 pub use broker::{Broker, Input, NotFound, Output};
 pub use card::{Card, RequestView, SubagentView, UsageView};
+pub use detail::{Detail, EvidenceLine, NoDetail};
 pub use error::Error;
