@@ -15,6 +15,7 @@ mod live;
 mod otlp;
 mod routes;
 mod server;
+mod session_page;
 mod signals;
 mod stream;
 mod wire;

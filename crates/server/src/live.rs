@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use qd_broker::Card;
 use serde_json::{Value, json};
 
 use crate::error::Refusal;
@@ -26,15 +25,6 @@ pub async fn sessions(State(server): State<Server>) -> Result<Json<SessionList>,
 pub async fn summary(State(server): State<Server>) -> Result<Json<Summary>, Refusal> {
     let (cards, _) = server.handle().board().await?;
     Ok(Json(SessionList::of(cards).summary))
-}
-
-/// By our id, the agent's own, or a beginning of either that is unique.
-pub async fn session(
-    State(server): State<Server>,
-    Path(word): Path<String>,
-) -> Result<Json<Card>, Refusal> {
-    let card = server.handle().card(&word).await??;
-    card.map(|card| Json(*card)).ok_or(Refusal::NoSuchSession)
 }
 
 pub async fn dismiss(

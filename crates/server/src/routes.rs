@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{ingest, live, signals, stream};
+use crate::{ingest, live, session_page, signals, stream};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 12] = [
+pub const ROUTES: [Route; 13] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     route("POST", "/api/live/hook", Scope::Ingest),
     route("POST", "/v1/logs", Scope::Ingest),
@@ -42,6 +42,7 @@ pub const ROUTES: [Route; 12] = [
     route("GET", "/api/health", Scope::Observe),
     route("GET", "/api/live/sessions", Scope::Observe),
     route("GET", "/api/live/sessions/{id}", Scope::Observe),
+    route("GET", "/api/live/sessions/{id}/transcript", Scope::Observe),
     route("GET", "/api/live/summary", Scope::Observe),
     route("GET", "/api/live/stream", Scope::Observe),
     // Raw signals hold all an agent said and read: nobody gets them who could not read the files.
@@ -70,7 +71,8 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/health", get(live::health))
         .route("/api/live/hook", post(ingest::hook))
         .route("/api/live/sessions", get(live::sessions))
-        .route("/api/live/sessions/{id}", get(live::session))
+        .route("/api/live/sessions/{id}", get(session_page::session))
+        .route("/api/live/sessions/{id}/transcript", get(session_page::transcript))
         .route("/api/live/summary", get(live::summary))
         .route("/api/live/stream", get(stream::stream))
         .route("/api/live/signals", get(signals::signals))

@@ -218,8 +218,11 @@ fn a_hook_that_is_answered_is_on_the_board() {
     let summary = daemon.request("GET", "/api/live/summary").token(Scope::Observe).json();
     assert_eq!(summary, list["summary"]);
     let one = daemon.request("GET", "/api/live/sessions/s-1").token(Scope::Observe).json();
-    assert_eq!(one["agentState"]["state"], "thinking");
-    assert_eq!(one["agentState"]["rule"], "a turn began and has not ended, and no tool runs");
+    assert_eq!(one["card"]["agentState"]["state"], "thinking");
+    assert_eq!(
+        one["card"]["agentState"]["rule"],
+        "a turn began and has not ended, and no tool runs"
+    );
     let none = daemon.request("GET", "/api/live/sessions/zzz").token(Scope::Observe);
     assert_eq!(none.refused(), (404, "no_such_session".into()));
     let health = daemon.request("GET", "/api/health").token(Scope::Observe).json();
