@@ -307,7 +307,8 @@ proptest! {
             lens.iter().enumerate().map(|(n, len)| user(n, &format!("t{}", "x".repeat(*len)))).collect();
         let transcript = Transcript::of(&format!("walk-{seed}"), &lines);
         let expected: Vec<String> = (0..lens.len()).map(|n| format!("u{n}")).collect();
-        prop_assert_eq!(ids(&transcript.backwards(limit)), expected.clone());
+        let back = transcript.backwards(limit);
+        prop_assert_eq!(ids(&back), expected.clone());
         prop_assert!(transcript.newest(TRANSCRIPT_ENTRIES_MAX * 9).entries.len() <= TRANSCRIPT_ENTRIES_MAX);
         let begin = {
             fs::write(&transcript.path, "").expect("emptied");
