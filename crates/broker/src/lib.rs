@@ -5,9 +5,11 @@
 //! and what they left on disk while nobody listened; [`sources`] read session files and registries,
 //! listen to clients' own servers, find out who holds which session, and tell when processes end.
 //! [`history`] adds up what all that was ever written cost.
+//! [`transcript`] reads a session's conversation in pages, for whoever looks at it.
 
 mod broker;
 mod card;
+mod detail;
 pub mod error;
 mod fnv;
 pub mod history;
@@ -15,7 +17,9 @@ pub mod hook_intake;
 pub mod limits;
 pub mod runtime;
 pub mod sources;
+pub mod transcript;
 
 pub use broker::{Broker, Input, NotFound, Output, Past};
 pub use card::{Card, ProcessView, RequestView, SpentView, SubagentView, UsageView};
+pub use detail::{Detail, EvidenceLine, NoDetail};
 pub use error::Error;

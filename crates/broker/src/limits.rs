@@ -342,3 +342,37 @@ pub const SEARCH_READ_AGAIN_AFTER: Duration = Duration::from_secs(20);
 
 /// Sessions of one page of the history.
 pub const HISTORY_PAGE_MAX: usize = 200;
+
+/// Readers of the journal's past and of transcripts at once. They read for people who look at a
+/// page, and each may hold some megabytes; who comes then waits.
+pub const READERS_MAX: usize = 4;
+
+/// Entries of one page of a transcript, about: a line may hold several.
+pub const TRANSCRIPT_ENTRIES_MAX: usize = 200;
+
+/// Bytes of entries after which a page is full, whatever was asked for.
+pub const TRANSCRIPT_PAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of a file that are read for one page. Between what is shown lie whole requests that are
+/// not; a page may come out short, or empty, and the next one goes on.
+pub const TRANSCRIPT_PAGE_READ_MAX: u64 = 16 << 20;
+
+/// Bytes before a page in which the calls of its first results are looked for.
+pub const CALL_LOOKBACK_BYTES: u64 = 1 << 20;
+
+/// Bytes of a chat file that are read, the last. Lines of it may change others, so all of it has
+/// to be read for any part; real ones have a few megabytes.
+pub const CHAT_BYTES_MAX: u64 = 64 << 20;
+
+/// Longest chat that is one document: it takes several times that to read it.
+pub const CHAT_DOCUMENT_BYTES_MAX: u64 = 16 << 20;
+
+/// Full pages of a session's history that are read for its timeline; the newest is kept. The
+/// journal keeps far fewer entries of one session once it had time to fold them.
+pub const HISTORY_PAGES_MAX: usize = 8;
+
+/// Facts shown as evidence, the newest.
+pub const EVIDENCE_LINES_MAX: usize = 20;
+
+/// Longest line of evidence.
+pub const EVIDENCE_TEXT_CHARS_MAX: usize = 200;

@@ -31,6 +31,7 @@ use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 use crate::Error;
 use crate::broker::{Broker, Input};
+use crate::detail::{Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
@@ -243,6 +244,22 @@ impl Runtime {
             Order::Past { wanted, reply } => handle::answer(reply, self.broker.past(now, &wanted)),
             Order::CardsOf { keys, reply } => {
                 handle::answer(reply, self.broker.cards_of(now, &keys));
+            }
+            Order::Detail { word, reader, reply } => {
+                let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
+                let journal = self.journal.clone();
+                // Reading waits for the disk; the loop does not.
+                tokio::task::spawn_blocking(move || {
+                    let detail = match card {
+                        Ok(Some(card)) => {
+                            Detail::read(&journal, card, now).map(|detail| Some(Box::new(detail)))
+                        }
+                        Ok(None) => Ok(None),
+                        Err(why) => Err(NoDetail::Session(why)),
+                    };
+                    drop((journal, reader));
+                    handle::answer(reply, detail);
+                });
             }
             Order::Dismiss { word, reply } => match self.broker.find(&word).cloned() {
                 Ok(session) => {

@@ -10,6 +10,7 @@ pub mod acp;
 pub mod capture;
 pub mod claude_code;
 pub mod codex;
+pub mod conversation;
 mod excerpt;
 mod failure_sign;
 #[doc(hidden)]

@@ -12,13 +12,15 @@ use crate::session_line::{age, heading, plain};
 
 pub async fn explain(word: &str, json: bool, paths: &Paths) -> Result<()> {
     let path = format!("/api/live/sessions/{}", escaped(word));
-    let card = Daemon::at(paths).get(&path).await?;
+    let detail = Daemon::at(paths).get(&path).await?;
     let mut out = io::stdout().lock();
     if json {
-        writeln!(out, "{card}")?;
+        writeln!(out, "{detail}")?;
         return Ok(());
     }
-    tell(&mut out, &card, qd_broker::runtime::now())?;
+    let now = qd_broker::runtime::now();
+    tell(&mut out, &detail["card"], now)?;
+    tell_spans(&mut out, &detail["groups"], now)?;
     Ok(())
 }
 
@@ -66,3 +68,21 @@ fn tell(out: &mut impl Write, card: &Value, now: Timestamp) -> io::Result<()> {
         Some(count) => writeln!(out, "  not understood: {count} signals"),
     }
 }
+
+/// The last states it was in, and for how long.
+fn tell_spans(out: &mut impl Write, spans: &Value, now: Timestamp) -> io::Result<()> {
+    let none = Vec::new();
+    let spans = spans.as_array().unwrap_or(&none);
+    let first = spans.len().saturating_sub(SPANS_SHOWN);
+    for span in &spans[first..] {
+        let from = Timestamp(span["from"].as_u64().unwrap_or_default());
+        let to = span["to"].as_u64().map_or(now, Timestamp);
+        let state = plain(span["state"].as_str().unwrap_or_default());
+        let (began, lasted) = (age(now.ms_since(from)), age(to.ms_since(from)));
+        writeln!(out, "  was       {state} for {lasted}, from {began} ago")?;
+    }
+    Ok(())
+}
+
+/// Enough for a turn or two.
+const SPANS_SHOWN: usize = 8;

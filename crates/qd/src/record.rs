@@ -98,8 +98,8 @@ pub async fn record(args: &RecordArgs, paths: &Paths) -> Result<()> {
 
 /// The agent's own id, which its signals carry.
 async fn vendor_id(daemon: &Daemon, word: &str) -> Result<String> {
-    let card = daemon.get(&format!("/api/live/sessions/{}", escaped(word))).await?;
-    let id = card["vendorId"].as_str().context("the daemon's answer names no session")?;
+    let detail = daemon.get(&format!("/api/live/sessions/{}", escaped(word))).await?;
+    let id = detail["card"]["vendorId"].as_str().context("the daemon's answer names no session")?;
     Ok(id.to_owned())
 }
 

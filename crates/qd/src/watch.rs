@@ -178,8 +178,8 @@ async fn follow(daemon: Daemon, mut events: Events, tell: mpsc::Sender<News>) {
 async fn fulfil(daemon: Daemon, wish: Wish, tell: mpsc::Sender<News>) {
     let done = match &wish {
         Wish::Details(id) => {
-            let card = daemon.get(&format!("/api/live/sessions/{}", escaped(id))).await;
-            card.map(News::Details)
+            let detail = daemon.get(&format!("/api/live/sessions/{}", escaped(id))).await;
+            detail.map(|mut detail| News::Details(detail["card"].take()))
         }
         Wish::Dismiss(id) => {
             let done = daemon.post(&format!("/api/sessions/{}/dismiss", escaped(id))).await;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use qd_broker::transcript::Unread;
+use tracing::warn;
 
 use crate::wire::Problem;
 
@@ -41,6 +43,14 @@ pub enum Refusal {
     StillReading,
     SearchIsOff,
     SeveralSessions,
+    /// It has no transcript, or the file is gone.
+    NoTranscript,
+    /// The transcript was written anew: what the cursor stood in is there no more.
+    TranscriptChanged,
+    TranscriptUnreadable,
+    JournalUnreadable,
+    BadQuery,
+    BadCursor,
     UnknownHarness,
     Unreadable,
     /// The loop is behind, or the disk is full.
@@ -87,6 +97,22 @@ impl Refusal {
             Self::SeveralSessions => {
                 (S::CONFLICT, "several_sessions", "several sessions begin like that")
             }
+            Self::NoTranscript => {
+                (S::NOT_FOUND, "no_transcript", "the session has no transcript, or it is gone")
+            }
+            Self::TranscriptChanged => (
+                S::CONFLICT,
+                "transcript_changed",
+                "the transcript was written anew; ask without a cursor",
+            ),
+            Self::TranscriptUnreadable => {
+                (S::SERVICE_UNAVAILABLE, "transcript_unreadable", "the transcript cannot be read")
+            }
+            Self::JournalUnreadable => {
+                (S::SERVICE_UNAVAILABLE, "journal_unreadable", "the journal cannot be read")
+            }
+            Self::BadQuery => (S::BAD_REQUEST, "bad_query", "the query cannot be understood"),
+            Self::BadCursor => (S::BAD_REQUEST, "bad_cursor", "that is no cursor of ours"),
             Self::UnknownHarness => {
                 (S::BAD_REQUEST, "unknown_harness", "no agent of that name is known here")
             }
@@ -114,6 +140,33 @@ impl From<qd_broker::NotFound> for Refusal {
     }
 }
 
+impl From<qd_broker::NoDetail> for Refusal {
+    fn from(why: qd_broker::NoDetail) -> Self {
+        match why {
+            qd_broker::NoDetail::Session(why) => why.into(),
+            qd_broker::NoDetail::Journal(error) => {
+                warn!(%error, "a session's history");
+                Self::JournalUnreadable
+            }
+        }
+    }
+}
+
+impl From<Unread> for Refusal {
+    fn from(why: Unread) -> Self {
+        match why {
+            Unread::Session(why) => why.into(),
+            Unread::NoTranscript => Self::NoTranscript,
+            Unread::NoCursor => Self::BadCursor,
+            Unread::Changed => Self::TranscriptChanged,
+            Unread::Unreadable(error) => {
+                warn!(%error, "a transcript");
+                Self::TranscriptUnreadable
+            }
+        }
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, code, message) = self.parts();
@@ -124,6 +177,8 @@ impl IntoResponse for Refusal {
                 | Self::StillReading
                 | Self::TooManyGuesses
                 | Self::TooManyRequests
+                | Self::TranscriptUnreadable
+                | Self::JournalUnreadable
         );
         let problem = Problem { code: code.to_owned(), message: message.to_owned(), retryable };
         (status, Json(problem)).into_response()

@@ -20,6 +20,7 @@ mod otlp;
 mod page;
 mod routes;
 mod server;
+mod session_page;
 mod sign_in;
 mod signals;
 mod stream;

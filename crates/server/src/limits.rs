@@ -11,6 +11,9 @@ pub const OTLP_BYTES_MAX: usize = 4 << 20;
 /// Longest body of any other request.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Entries of a transcript's page unless it is asked for otherwise: two screens full.
+pub const TRANSCRIPT_ENTRIES: usize = 50;
+
 /// Connections of the socket at once. Forwarders stay for milliseconds; each of the others is a
 /// command that somebody runs.
 pub const SOCKET_CONNECTIONS_MAX: usize = 1_024;

@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use qd_broker::Card;
 use serde_json::{Value, json};
 
 use crate::error::Refusal;
@@ -29,15 +28,6 @@ pub async fn sessions(State(server): State<Server>) -> Result<Response, Refusal>
 pub async fn summary(State(server): State<Server>) -> Result<Json<Summary>, Refusal> {
     server.caught_up().await?;
     Ok(Json(server.feed().summary()))
-}
-
-/// By our id, the agent's own, or a beginning of either that is unique.
-pub async fn session(
-    State(server): State<Server>,
-    Path(word): Path<String>,
-) -> Result<Json<Card>, Refusal> {
-    let card = server.handle().card(&word).await??;
-    card.map(|card| Json(*card)).ok_or(Refusal::NoSuchSession)
 }
 
 pub async fn dismiss(

@@ -13,7 +13,7 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{history, ingest, live, metrics, page, sign_in, signals, stream, usage};
+use crate::{history, ingest, live, metrics, page, session_page, sign_in, signals, stream, usage};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 20] = [
+pub const ROUTES: [Route; 21] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     Route { method: "POST", path: "/api/sign-in", need: Need::Code },
     route("POST", "/api/sign-out", Scope::Observe),
@@ -52,6 +52,7 @@ pub const ROUTES: [Route; 20] = [
     route("GET", "/api/history", Scope::Observe),
     route("GET", "/api/live/sessions", Scope::Observe),
     route("GET", "/api/live/sessions/{id}", Scope::Observe),
+    route("GET", "/api/live/sessions/{id}/transcript", Scope::Observe),
     route("GET", "/api/live/summary", Scope::Observe),
     route("GET", "/api/live/stream", Scope::Observe),
     // Raw signals hold all an agent said and read: nobody gets them who could not read the files.
@@ -89,7 +90,8 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/history", get(history::history))
         .route("/api/live/hook", post(ingest::hook))
         .route("/api/live/sessions", get(live::sessions))
-        .route("/api/live/sessions/{id}", get(live::session))
+        .route("/api/live/sessions/{id}", get(session_page::session))
+        .route("/api/live/sessions/{id}/transcript", get(session_page::transcript))
         .route("/api/live/summary", get(live::summary))
         .route("/api/live/stream", get(stream::stream))
         .route("/api/live/signals", get(signals::signals))

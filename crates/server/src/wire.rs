@@ -1,12 +1,15 @@
 //! The shapes that go over the wire beside the card.
 
-use qd_broker::Card;
 use qd_broker::runtime::Health;
+use qd_broker::{Card, Detail, EvidenceLine};
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_session::operator::Group;
+use qd_session::timeline::{Run, Span};
+use qd_session::view::manager::{self, Flags, ManagerState};
+use qd_session::view::monitor::MonitorView;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/live/sessions`, and the stream's `snapshot`.
@@ -15,6 +18,28 @@ use serde::{Deserialize, Serialize};
 pub struct SessionList {
     pub sessions: Vec<Card>,
     pub summary: Summary,
+}
+
+/// `GET /api/live/sessions/{id}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDetail {
+    pub card: Card,
+    pub manager_view: ManagerShown,
+    pub monitor_view: MonitorView,
+    /// The newest first.
+    pub evidence: Vec<EvidenceLine>,
+    pub runs: Vec<Run>,
+    pub groups: Vec<Span>,
+}
+
+/// The session in the manager's words, and what its page shows then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManagerShown {
+    pub state: ManagerState,
+    #[serde(flatten)]
+    pub flags: Flags,
 }
 
 /// `GET /api/live/summary`.
@@ -175,6 +200,27 @@ pub struct Problem {
     pub message: String,
     /// The same request may succeed later.
     pub retryable: bool,
+}
+
+impl From<Detail> for SessionDetail {
+    fn from(detail: Detail) -> Self {
+        let Detail { card, evidence, timeline } = detail;
+        let state = manager::of(&card.agent_state);
+        let manager_view = ManagerShown { state, flags: state.flags(approves_alone(&card)) };
+        Self {
+            manager_view,
+            monitor_view: card.monitor_view,
+            evidence,
+            runs: timeline.runs,
+            groups: timeline.spans,
+            card,
+        }
+    }
+}
+
+/// The client asks nobody, in the words of those that say so.
+fn approves_alone(card: &Card) -> bool {
+    matches!(card.mode.as_deref(), Some("bypassPermissions" | "yolo" | "never" | "dontAsk"))
 }
 
 impl Summary {

@@ -37,6 +37,7 @@ pub mod monitor;
 pub mod operator;
 pub mod seed;
 mod session;
+pub mod timeline;
 pub mod view;
 
 pub use self::session::Session;

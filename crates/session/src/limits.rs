@@ -15,6 +15,13 @@ pub const SUBAGENTS_MAX: usize = 128;
 /// Most processes remembered for one session: resumes of the same id.
 pub const PROCESSES_MAX: usize = 8;
 
+/// Runs of one session that its timeline shows, the newest: some hours of work, and as many as a
+/// page can draw.
+pub const TIMELINE_RUNS_MAX: usize = 500;
+
+/// Stretches of time in one state that a timeline shows, the newest. A turn has a few dozen.
+pub const TIMELINE_SPANS_MAX: usize = 500;
+
 /// Silence after which a session whose process cannot be found counts as ended.
 pub const MISSING_PROCESS_GRACE_MS: u64 = 60_000;
 

@@ -11,6 +11,8 @@ fn the_page_shows_the_limits_that_hold() {
         ("REQUESTS_MAX", REQUESTS_MAX.to_string()),
         ("SUBAGENTS_MAX", SUBAGENTS_MAX.to_string()),
         ("PROCESSES_MAX", PROCESSES_MAX.to_string()),
+        ("TIMELINE_RUNS_MAX", TIMELINE_RUNS_MAX.to_string()),
+        ("TIMELINE_SPANS_MAX", TIMELINE_SPANS_MAX.to_string()),
         ("MISSING_PROCESS_GRACE_MS", MISSING_PROCESS_GRACE_MS.to_string()),
         ("UNOBSERVED_WORK_MAX_MS", UNOBSERVED_WORK_MAX_MS.to_string()),
         ("FAILED_TOOL_GRACE_MS", FAILED_TOOL_GRACE_MS.to_string()),

@@ -5,13 +5,16 @@ use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 
 use super::tap::{RawSignal, Tapped};
 use crate::broker::{NotFound, Past};
 use crate::card::Card;
+use crate::detail::{Detail, NoDetail};
 use crate::history::SessionKey;
 use crate::hook_intake::Frame;
+use crate::limits::READERS_MAX;
+use crate::transcript::{self, Page, Part, Unread};
 
 /// What became of something that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct Health {
 #[derive(Debug, Clone)]
 pub struct Handle {
     orders: mpsc::Sender<Order>,
+    /// Room for those who read the past.
+    readers: Arc<Semaphore>,
 }
 
 /// The loop has ended.
@@ -122,6 +127,12 @@ pub enum Order {
         keys: Vec<SessionKey>,
         reply: oneshot::Sender<Vec<Option<Card>>>,
     },
+    Detail {
+        word: String,
+        /// Held until it has been read.
+        reader: OwnedSemaphorePermit,
+        reply: oneshot::Sender<Result<Option<Box<Detail>>, NoDetail>>,
+    },
     Dismiss {
         word: String,
         reply: oneshot::Sender<Result<(), NotFound>>,
@@ -133,7 +144,7 @@ pub enum Order {
 
 impl Handle {
     pub(super) fn new(orders: mpsc::Sender<Order>) -> Self {
-        Self { orders }
+        Self { orders, readers: Arc::new(Semaphore::new(READERS_MAX)) }
     }
 
     /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
@@ -181,6 +192,37 @@ impl Handle {
     /// The cards of these, where they are known.
     pub async fn cards_of(&self, keys: Vec<SessionKey>) -> Result<Vec<Option<Card>>, Gone> {
         self.ask(|reply| Order::CardsOf { keys, reply }).await
+    }
+
+    /// The same session with what it did over time. The journal is read beside the loop.
+    pub async fn detail(&self, word: &str) -> Result<Result<Option<Box<Detail>>, NoDetail>, Gone> {
+        let reader = self.reader().await;
+        self.ask(|reply| Order::Detail { word: word.to_owned(), reader, reply }).await
+    }
+
+    /// A part of what was said in the session that the operator's word means.
+    pub async fn transcript(
+        &self,
+        word: &str,
+        part: Part,
+        limit: usize,
+    ) -> Result<Result<Page, Unread>, Gone> {
+        let card = match self.card(word).await? {
+            Ok(Some(card)) => card,
+            Ok(None) => return Ok(Err(Unread::NoTranscript)),
+            Err(why) => return Ok(Err(Unread::Session(why))),
+        };
+        let reader = self.reader().await;
+        let reading = tokio::task::spawn_blocking(move || {
+            let page = transcript::read(card.harness, card.transcript.as_deref(), &part, limit);
+            drop(reader);
+            page
+        });
+        reading.await.map_err(|_| Gone)
+    }
+
+    async fn reader(&self) -> OwnedSemaphorePermit {
+        self.readers.clone().acquire_owned().await.expect("it is never closed")
     }
 
     pub async fn dismiss(&self, word: &str) -> Result<Result<(), NotFound>, Gone> {

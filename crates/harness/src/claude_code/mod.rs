@@ -19,6 +19,7 @@
 mod background;
 mod call;
 mod control;
+mod conversation;
 mod echo;
 mod failure;
 mod handler;
@@ -37,4 +38,5 @@ mod transcript;
 pub mod usage;
 mod wire;
 
+pub use self::conversation::conversation;
 pub use self::handler::Handler;

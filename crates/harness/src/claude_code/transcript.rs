@@ -61,15 +61,15 @@ pub fn take(session: &mut Session, notes: &mut Notes, line: &Line<'_>, file: Opt
     let agent = agent_of(line, file);
     match line.kind.as_deref().unwrap_or_default() {
         "user" => {
-            about(session, notes, line, &agent);
+            about(session, notes, line, &agent, file);
             user(session, notes, line, &agent);
         }
         "assistant" => {
-            about(session, notes, line, &agent);
+            about(session, notes, line, &agent, file);
             assistant(session, notes, line, &agent);
         }
         "system" => {
-            about(session, notes, line, &agent);
+            about(session, notes, line, &agent, file);
             system(session, notes, line, &agent);
         }
         "attachment" => attachment(session, notes, line),
@@ -106,7 +106,13 @@ fn agent_of(line: &Line<'_>, file: Option<&str>) -> AgentId {
     AgentId::sub(id.unwrap_or("sidechain"))
 }
 
-fn about(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &AgentId) {
+fn about(
+    session: &mut Session,
+    notes: &mut Notes,
+    line: &Line<'_>,
+    agent: &AgentId,
+    file: Option<&str>,
+) {
     if let Some(kind) = line.entrypoint.as_deref().and_then(Holder::of_entrypoint) {
         session.holders.seen(kind);
     }
@@ -117,8 +123,18 @@ fn about(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Agen
     let text =
         |part: &Option<String>| part.as_deref().map(|text| Arc::<str>::from(head(text, 4 << 10)));
     let branch = text(&line.git_branch).filter(|branch| !branch.is_empty());
-    session.place_known(notes, Place { cwd: text(&line.cwd), branch, ..Place::default() });
+    let own = file.filter(|file| is_file_of(file, &notes.session()));
+    // A hook's word for it stays: it may spell the folder differently.
+    let transcript = own.filter(|_| !session.knows_transcript()).map(Arc::from);
+    let place = Place { cwd: text(&line.cwd), branch, transcript, ..Place::default() };
+    session.place_known(notes, place);
     session.mode_known(notes, line.permission_mode.as_deref());
+}
+
+/// A session's own file is named after it. What a fork copied stands in another's.
+fn is_file_of(file: &str, session: &str) -> bool {
+    let name = file.starts_with('/').then(|| file.rsplit('/').next()).flatten();
+    name.and_then(|name| name.strip_suffix(".jsonl")) == Some(session)
 }
 
 fn title(session: &mut Session, notes: &mut Notes, title: Option<&str>, custom: bool) {

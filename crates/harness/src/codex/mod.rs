@@ -20,6 +20,7 @@ mod app_server;
 mod attention;
 mod call;
 pub mod client;
+mod conversation;
 mod ending;
 mod exec;
 mod failure;
@@ -44,4 +45,5 @@ mod turn;
 pub mod usage;
 mod wire;
 
+pub use self::conversation::conversation;
 pub use self::handler::Handler;

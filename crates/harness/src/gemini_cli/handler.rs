@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
-use qd_session::monitor::Fact;
+use qd_session::monitor::{Fact, Place};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -167,9 +167,15 @@ impl Handler {
             let begun =
                 line.start_time.as_deref().and_then(rfc3339::timestamp).unwrap_or(signal.at);
             let is_main = file.agent.is_main();
-            return self.with(signal, begun.min(signal.at), session, |_, out| {
+            let path = signal.file.filter(|path| path.starts_with('/'));
+            return self.with(signal, begun.min(signal.at), session, |session, out| {
                 if is_main {
                     out.tell(Fact::SessionStarted { process: None });
+                    // A hook's word for it stays: it may spell the folder differently.
+                    if session.place.transcript.is_none() {
+                        let transcript = path.map(Arc::from);
+                        session.live_in(Place { transcript, ..Place::default() }, out);
+                    }
                 }
                 true
             });

@@ -17,6 +17,7 @@
 
 mod agenda;
 mod calls;
+mod conversation;
 mod dialog;
 mod handler;
 mod hooks;
@@ -28,5 +29,6 @@ mod transcript;
 pub mod usage;
 mod wire;
 
+pub use self::conversation::Chat;
 pub use self::handler::Handler;
 pub use self::transcript::ChatHeader;

@@ -26,7 +26,7 @@ const REPLY_IS_LAST_MS: u64 = 5_000;
 const REWRITE_MS_MAX: u64 = 1_000;
 
 /// With these begins what the client puts before the conversation, never what a person wrote.
-const NOT_A_PROMPT: [&str; 2] = ["<session_context>", "<state_snapshot>"];
+pub(super) const NOT_A_PROMPT: [&str; 2] = ["<session_context>", "<state_snapshot>"];
 
 /// The first line of a session's own chat file.
 #[derive(Debug, Clone, PartialEq, Eq)]

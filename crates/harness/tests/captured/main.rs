@@ -4,11 +4,13 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "tests pick the one case they are about")]
 
 mod capture;
+mod conversation;
 mod disturbed;
 mod forks;
 mod only;
 mod patch;
 mod story;
 mod table;
+mod timeline;
 mod truth;
 mod without;

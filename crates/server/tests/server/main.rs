@@ -259,8 +259,11 @@ fn a_hook_that_is_answered_is_on_the_board() {
     let summary = daemon.request("GET", "/api/live/summary").token(Scope::Observe).json();
     assert_eq!(summary, list["summary"]);
     let one = daemon.request("GET", "/api/live/sessions/s-1").token(Scope::Observe).json();
-    assert_eq!(one["agentState"]["state"], "thinking");
-    assert_eq!(one["agentState"]["rule"], "a turn began and has not ended, and no tool runs");
+    assert_eq!(one["card"]["agentState"]["state"], "thinking");
+    assert_eq!(
+        one["card"]["agentState"]["rule"],
+        "a turn began and has not ended, and no tool runs"
+    );
     let none = daemon.request("GET", "/api/live/sessions/zzz").token(Scope::Observe);
     assert_eq!(none.refused(), (404, "no_such_session".into()));
     let health = daemon.request("GET", "/api/health").token(Scope::Observe).json();
@@ -415,4 +418,118 @@ fn readers_are_told_that_the_daemon_stops() {
 fn last_id(told: &str) -> String {
     let mut ids = told.lines().rev().filter_map(|line| line.strip_prefix("id: "));
     ids.next().expect("an id").to_owned()
+}
+
+/// A hook of a Claude Code session whose transcript lies in the daemon's folder.
+fn hook(daemon: &Daemon, transcript: &Path, event: &str, more: Value) {
+    let mut payload = json!({
+        "session_id": "s-1",
+        "hook_event_name": event,
+        "transcript_path": transcript,
+        "cwd": "/w",
+    });
+    for (key, value) in more.as_object().expect("fields") {
+        payload[key] = value.clone();
+    }
+    let hook = daemon.request("POST", "/api/live/hook").token(Scope::Ingest);
+    assert_eq!(hook.body(payload.to_string()).json(), json!({}));
+}
+
+#[test]
+fn one_session_is_told_with_its_runs_its_spans_and_its_evidence() {
+    let daemon = Daemon::start("detail");
+    let transcript = daemon.folder.join("s-1.jsonl");
+    let call = json!({"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "ls"}});
+    hook(&daemon, &transcript, "UserPromptSubmit", json!({"prompt": "go"}));
+    hook(&daemon, &transcript, "PreToolUse", call);
+    let detail = || daemon.request("GET", "/api/live/sessions/s-1").token(Scope::Observe).json();
+    let running = detail();
+    assert_eq!(running["card"]["vendorId"], "s-1");
+    assert_eq!(running["card"]["agentState"]["state"], "acting");
+    assert_eq!(running["monitorView"], json!({"state": "active", "subState": "tool_use"}));
+    assert_eq!(running["managerView"]["state"], "streaming");
+    assert_eq!(running["managerView"]["showSpinner"], true);
+    let run = &running["runs"][0];
+    assert_eq!(
+        (&run["id"], &run["name"], &run["detail"]),
+        (&json!("c1"), &json!("Bash"), &json!("ls"))
+    );
+    assert!(run["startedAt"].is_u64() && run["endedAt"].is_null() && run["outcome"].is_null());
+    let last = |detail: &Value| detail["groups"].as_array().and_then(|all| all.last().cloned());
+    let span = last(&running).expect("a span");
+    assert_eq!((&span["group"], &span["state"]), (&json!("autonomous"), &json!("acting")));
+    assert!(span["from"].is_u64() && span["to"].is_null());
+    let evidence = running["evidence"].as_array().expect("lines");
+    assert!(evidence.iter().any(|line| line["text"] == "tool started: Bash ls"), "{evidence:?}");
+    assert!(evidence.iter().all(|line| line["source"] == "hook" && line["at"].is_u64()));
+
+    let done = json!({"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "ls"},
+        "tool_response": {"stdout": "x"}});
+    hook(&daemon, &transcript, "PostToolUse", done);
+    let over = detail();
+    assert_eq!(over["runs"][0]["outcome"], "ok");
+    assert!(over["runs"][0]["endedAt"].is_u64());
+}
+
+#[test]
+fn a_transcript_is_paged_and_nothing_else_is_read() {
+    let daemon = Daemon::start("transcript");
+    let transcript = daemon.folder.join("s-1.jsonl");
+    let page = |query: &str| {
+        let path = format!("/api/live/sessions/s-1/transcript{query}");
+        daemon.request("GET", &path).token(Scope::Observe)
+    };
+    assert_eq!(page("").refused(), (404, "no_such_session".into()));
+    hook(&daemon, &transcript, "UserPromptSubmit", json!({"prompt": "go"}));
+    assert_eq!(page("").refused(), (404, "no_transcript".into()));
+
+    let line = |n: usize, text: &str| {
+        json!({"type": "user", "uuid": format!("u{n}"), "timestamp": "2026-11-15T19:00:00.000Z",
+            "message": {"content": text}})
+    };
+    let script = "<b>hi</b><script>alert(1)</script>";
+    let lines: Vec<String> = (0..5).map(|n| format!("{}\n", line(n, script))).collect();
+    std::fs::write(&transcript, lines.concat()).expect("written");
+    let newest = page("?limit=2").json();
+    let ids = |page: &Value| -> Vec<String> {
+        let entries = page["entries"].as_array().expect("entries");
+        entries.iter().filter_map(|entry| entry["id"].as_str()).map(str::to_owned).collect()
+    };
+    assert_eq!(ids(&newest), ["u3", "u4"]);
+    assert_eq!(newest["more"], true);
+    let expected = json!({"id": "u3", "at": 1_794_769_200_000_u64, "role": "user", "text": script});
+    assert_eq!(newest["entries"][0], expected);
+    let before = newest["before"].as_str().expect("a cursor");
+    let older = page(&format!("?limit=9&before={before}")).json();
+    assert_eq!(
+        (ids(&older).len(), &older["more"], &older["before"]),
+        (3, &json!(false), &Value::Null)
+    );
+    let after = newest["after"].as_str().expect("a cursor").to_owned();
+    assert_eq!(ids(&page(&format!("?after={after}")).json()).len(), 0);
+    std::fs::write(&transcript, lines.concat() + &format!("{}\n", line(5, "new")))
+        .expect("written");
+    assert_eq!(ids(&page(&format!("?after={after}")).json()), ["u5"]);
+
+    // A cursor names no file, and neither does a session's name.
+    for cursor in ["..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "0", "1.2.3.4", ""] {
+        let refused = page(&format!("?before={cursor}")).refused();
+        assert_eq!(refused, (400, "bad_cursor".into()), "{cursor}");
+    }
+    assert_eq!(
+        page(&format!("?before={before}&after={after}")).refused(),
+        (400, "bad_query".into())
+    );
+    assert_eq!(page("?limit=many").refused(), (400, "bad_query".into()));
+    for name in ["..%2f..%2f..%2fetc%2fpasswd", "%2e%2e", "%2fetc%2fpasswd", "..%00"] {
+        let path = format!("/api/live/sessions/{name}/transcript");
+        let refused = daemon.request("GET", &path).token(Scope::Observe).refused();
+        assert_eq!(refused, (404, "no_such_session".into()), "{name}");
+    }
+    std::fs::write(&transcript, line(0, "other").to_string() + "\n").expect("written");
+    assert_eq!(page(&format!("?after={after}")).refused(), (409, "transcript_changed".into()));
+    // A hook may name any file; it must at least be called like a transcript.
+    let secret = daemon.folder.join("tokens");
+    hook(&daemon, &secret, "UserPromptSubmit", json!({"prompt": "go on"}));
+    assert_eq!(page("").refused(), (404, "no_transcript".into()));
 }

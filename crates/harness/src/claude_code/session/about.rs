@@ -28,6 +28,10 @@ impl Session {
         }
     }
 
+    pub fn knows_transcript(&self) -> bool {
+        self.about.place.transcript.is_some()
+    }
+
     pub fn mode_known(&mut self, notes: &mut Notes, mode: Option<&str>) {
         if let Some(mode) = mode.filter(|mode| self.about.mode.as_deref() != Some(mode)) {
             self.about.mode = Some(head(mode, 64).into());

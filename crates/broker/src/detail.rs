@@ -1,0 +1,141 @@
+//! A session in detail: its card, what it did over time, and what that is known from.
+
+use qd_session::event::{Entry, Event};
+use qd_session::id::SessionId;
+use qd_session::moment::{Source, Timestamp};
+use qd_session::monitor::{Ask, Fact};
+use qd_session::timeline::Timeline;
+use qd_store::Journal;
+use serde::Serialize;
+
+use crate::broker::NotFound;
+use crate::card::Card;
+use crate::limits::{EVIDENCE_LINES_MAX, EVIDENCE_TEXT_CHARS_MAX, HISTORY_PAGES_MAX};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detail {
+    pub card: Card,
+    /// The newest first.
+    pub evidence: Vec<EvidenceLine>,
+    pub timeline: Timeline,
+}
+
+/// A fact, when it happened and who told it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceLine {
+    pub at: Timestamp,
+    pub source: Source,
+    pub text: String,
+}
+
+/// Why there is no detail.
+#[derive(Debug, thiserror::Error)]
+pub enum NoDetail {
+    #[error("no session is meant")]
+    Session(NotFound),
+    #[error("the journal: {0}")]
+    Journal(#[source] qd_store::Error),
+}
+
+impl Detail {
+    /// Reads the session's journal. Blocks.
+    pub(crate) fn read(journal: &Journal, card: Card, now: Timestamp) -> Result<Self, NoDetail> {
+        let entries = newest(journal, &card.session_id).map_err(NoDetail::Journal)?;
+        Ok(Self::of(card, &entries, now))
+    }
+
+    /// Pure.
+    pub fn of(card: Card, entries: &[Entry], now: Timestamp) -> Self {
+        let timeline = Timeline::of(&card.session_id, entries, now);
+        Self { evidence: evidence(&card, entries), timeline, card }
+    }
+}
+
+/// The session's entries, or as many of the newest as one call reads.
+fn newest(journal: &Journal, session: &SessionId) -> Result<Vec<Entry>, qd_store::Error> {
+    let mut page = journal.history(session, 0, usize::MAX)?;
+    for _ in 1..HISTORY_PAGES_MAX {
+        let Some(last) = page.last().map(|last| last.seq) else { break };
+        let next = journal.history(session, last, usize::MAX)?;
+        if next.is_empty() {
+            break;
+        }
+        // One full page of the newest is what is kept in memory, and two at most.
+        let surplus = (page.len() + next.len()).saturating_sub(qd_store::limits::PAGE_ROWS_MAX);
+        page.drain(..surplus.min(page.len()));
+        page.extend(next);
+    }
+    Ok(page.into_iter().map(|numbered| numbered.entry).collect())
+}
+
+/// The newest facts, and the last one of each source that has none among them.
+fn evidence(card: &Card, entries: &[Entry]) -> Vec<EvidenceLine> {
+    let mut lines: Vec<EvidenceLine> = entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Observed { event } => {
+                let text = told(&event.fact);
+                Some(EvidenceLine { at: event.at, source: event.source, text })
+            }
+            Event::SetUp { .. } | Event::Driven { .. } | Event::Dismissed => None,
+        })
+        .collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.at));
+    lines.truncate(EVIDENCE_LINES_MAX);
+    for last in &card.agent_state.evidence {
+        if lines.iter().all(|line| line.source != last.source) {
+            let text = last.event.replace('_', " ");
+            lines.push(EvidenceLine { at: last.at, source: last.source, text });
+        }
+    }
+    lines
+}
+
+/// A fact in a few words.
+fn told(fact: &Fact) -> String {
+    let asked = |ask: &Ask| {
+        let tool = ask.tool.as_ref().map(|tool| tool.as_str());
+        [tool, ask.text.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ")
+    };
+    let about = match fact {
+        Fact::ToolStarted { tool, about, .. } => match about {
+            Some(about) => format!("{tool} {about}"),
+            None => tool.to_string(),
+        },
+        Fact::ToolCompleted { ok, .. } => if *ok { "ok" } else { "failed" }.to_owned(),
+        Fact::ApprovalRequested { ask, .. }
+        | Fact::QuestionAsked { ask, .. }
+        | Fact::PlanProposed { ask, .. } => asked(ask),
+        Fact::UserPrompt { text } => text.as_deref().unwrap_or_default().to_owned(),
+        Fact::LlmRetrying { message } => message.as_deref().unwrap_or_default().to_owned(),
+        Fact::TurnFailed { failure } => failure.message.as_deref().unwrap_or_default().to_owned(),
+        Fact::TaskCompleted { subject } => subject.as_deref().unwrap_or_default().to_owned(),
+        Fact::SubagentStarted { kind } => kind.as_deref().unwrap_or_default().to_owned(),
+        Fact::TitleKnown { title, .. } => title.to_string(),
+        Fact::ModeChanged { mode } => mode.to_string(),
+        Fact::ProcessSeen { process } | Fact::ProcessGone { process } => process.to_string(),
+        Fact::Unrecognised { text } => text.to_string(),
+        Fact::SessionStarted { .. }
+        | Fact::TurnStarted
+        | Fact::LlmStarted
+        | Fact::ApprovalResolved { .. }
+        | Fact::QuestionAnswered { .. }
+        | Fact::PlanResolved { .. }
+        | Fact::CompactionStarted
+        | Fact::CompactionEnded
+        | Fact::SubagentEnded
+        | Fact::TurnCompleted { .. }
+        | Fact::Interrupted
+        | Fact::SessionEnded { .. }
+        | Fact::ProcessMissing
+        | Fact::UsageReported { .. }
+        | Fact::PlaceKnown { .. } => String::new(),
+    };
+    let name = fact.name().replace('_', " ");
+    let text = if about.trim().is_empty() { name } else { format!("{name}: {}", about.trim()) };
+    match text.char_indices().nth(EVIDENCE_TEXT_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
