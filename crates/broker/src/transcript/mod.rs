@@ -66,11 +66,14 @@ pub enum Unread {
 
 impl From<io::Error> for Unread {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound => Self::NoTranscript,
-            // It became shorter while it was read.
-            ErrorKind::UnexpectedEof => Self::Changed,
-            kind => Self::Unreadable(kind),
+        let kind = error.kind();
+        if kind == ErrorKind::NotFound {
+            return Self::NoTranscript;
+        }
+        // It became shorter while it was read.
+        match kind == ErrorKind::UnexpectedEof {
+            true => Self::Changed,
+            false => Self::Unreadable(kind),
         }
     }
 }
