@@ -89,6 +89,7 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
         println!("The demo listens at http://{address} and {}", paths.socket.display());
         println!("Look at it with:");
         println!("  {} qd status", folder.environment());
+        println!("The board: {}", crate::open::invite(&paths).await?);
         std::future::pending().await
     };
     let ended = tokio::select! {
