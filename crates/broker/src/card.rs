@@ -17,10 +17,12 @@ use crate::broker::spelled;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Card {
     pub session_id: SessionId,
     pub harness: Harness,
     /// The agent's own id for the session.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub vendor_id: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -57,12 +59,14 @@ pub struct Card {
 /// Where a session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProcessView {
     pub pid: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UsageView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -78,6 +82,7 @@ pub struct UsageView {
 /// Tokens and money, under the names that the usage report has.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SpentView {
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -105,6 +110,7 @@ impl From<&Sum> for SpentView {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RequestView {
     pub request_id: String,
     pub kind: RequestKind,
@@ -115,12 +121,14 @@ pub struct RequestView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub input: Option<serde_json::Value>,
     pub since: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SubagentView {
     pub agent_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -91,9 +91,11 @@ impl About {
 /// The last signal of one source: why the session is believed to be what it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Evidence {
     pub source: Source,
     pub at: Timestamp,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub event: Cow<'static, str>,
 }
 

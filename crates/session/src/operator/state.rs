@@ -10,6 +10,7 @@ use crate::monitor::Evidence;
 /// The three groups of the board. Fixed for ever: the protocol hangs on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Group {
     NeedsYou,
     Autonomous,
@@ -20,6 +21,7 @@ pub enum Group {
 /// the group's icon.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String))]
 pub struct SubState(Cow<'static, str>);
 
 impl SubState {
@@ -56,6 +58,7 @@ impl SubState {
 /// The operator's view of one session, as it goes over the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentState {
     pub group: Group,
     pub state: SubState,
@@ -66,8 +69,10 @@ pub struct AgentState {
     pub source: Source,
     /// The rule that decided, in a sentence.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub rule: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub context: Option<serde_json::Value>,
     /// When the deciding fact happened. The card counts its time in state from here.
     pub since: Timestamp,
