@@ -21,6 +21,10 @@ export interface AgentState {
   /** An open set: one that is not known shows with its group's icon. */
   state: string;
   label: string;
+  /** The core's words, where a domain layer has put others in their place. */
+  coreLabel?: string;
+  /** A domain layer's: 1 before the others of the group, -1 after them. */
+  urgency?: number;
   /** 0 to 1. */
   confidence: number;
   source: Source;
