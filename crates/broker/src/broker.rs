@@ -15,6 +15,7 @@ use qd_session::event::{Entry, Event};
 use qd_session::id::{ProcessKey, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
+use qd_session::operator::layer::Layers;
 
 use crate::card::Card;
 use crate::fnv::{BASIS, fnv};
@@ -37,6 +38,8 @@ pub enum Input<'a> {
     Dismissed { session: SessionId },
     /// What sessions have cost so far, on the board or not.
     Spent(Vec<(SessionKey, Sum)>),
+    /// The operator's layers are these from now on.
+    Layers(Layers),
 }
 
 /// Something to be done, in the order given.
@@ -63,6 +66,8 @@ pub struct Broker {
     looks: BTreeSet<(Timestamp, SessionId)>,
     /// Of sessions that nothing else is known of yet.
     spent: BTreeMap<(Harness, Arc<str>), Sum>,
+    /// Other words for what the core says, put on when a card is made.
+    layers: Layers,
 }
 
 struct Tracked {
@@ -117,6 +122,12 @@ impl Broker {
                 }
             }
             Input::Spent(spent) => self.take_spent(now, spent, &mut outputs),
+            Input::Layers(layers) => {
+                self.layers = layers;
+                let shown = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_some());
+                let shown: Vec<SessionId> = shown.map(|(id, _)| id.clone()).collect();
+                shown.iter().for_each(|id| self.show(now, id, &mut outputs));
+            }
         }
         outputs
     }
@@ -153,9 +164,12 @@ impl Broker {
 
     /// Every card on the board as of `now`, in its order.
     pub fn cards(&self, now: Timestamp) -> Vec<Card> {
-        let mut cards: Vec<Card> =
-            self.roster.values().filter_map(|tracked| tracked.card_on_board(now)).collect();
-        cards.sort_by_key(|card| card.agent_state.urgency());
+        let mut cards: Vec<Card> = self
+            .roster
+            .values()
+            .filter_map(|tracked| tracked.card_on_board(now, &self.layers))
+            .collect();
+        cards.sort_by_key(|card| card.agent_state.place());
         cards
     }
 
@@ -184,7 +198,7 @@ impl Broker {
 
     /// The card of one session, on the board or not.
     pub fn card(&self, now: Timestamp, id: &SessionId) -> Option<Card> {
-        self.roster.get(id)?.card(now)
+        self.roster.get(id)?.card(now, &self.layers)
     }
 
     /// The session that an operator's word means: an id of ours, an agent's own id, or a prefix
@@ -336,7 +350,7 @@ impl Broker {
 
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get_mut(id) else { return };
-        match tracked.card_on_board(now) {
+        match tracked.card_on_board(now, &self.layers) {
             Some(card) => {
                 if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
                     outputs.push(Output::Show(Box::new(card.clone())));
@@ -358,8 +372,9 @@ impl Broker {
 }
 
 impl Tracked {
-    fn card(&self, now: Timestamp) -> Option<Card> {
-        Card::of(now, &self.session, self.harness, &self.vendor_id, self.spent.as_ref())
+    fn card(&self, now: Timestamp, layers: &Layers) -> Option<Card> {
+        let spent = self.spent.as_ref();
+        Card::of(now, &self.session, self.harness, &self.vendor_id, spent, layers)
     }
 
     fn heard(&self) -> Timestamp {
@@ -367,8 +382,8 @@ impl Tracked {
     }
 
     /// The board shows what lives, and what ended lately and was not dismissed.
-    fn card_on_board(&self, now: Timestamp) -> Option<Card> {
-        let card = self.card(now)?;
+    fn card_on_board(&self, now: Timestamp, layers: &Layers) -> Option<Card> {
+        let card = self.card(now, layers)?;
         let leaves = card.ended().is_some_and(|ended| {
             self.session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS
         });

@@ -9,6 +9,7 @@ use qd_session::Session;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
+use qd_session::operator::layer::{Icon, Known, Layers};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
@@ -45,6 +46,9 @@ pub struct Card {
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<ProcessView>,
     pub agent_state: AgentState,
+    /// A domain layer's; else the sub-state has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<Icon>,
     pub monitor_view: MonitorView,
     pub usage: UsageView,
     /// What its agents wait for a person for.
@@ -144,19 +148,29 @@ impl Card {
         harness: Harness,
         vendor_id: &Arc<str>,
         spent: Option<&Sum>,
+        layers: &Layers,
     ) -> Option<Self> {
         let monitor = session.monitor();
         let about = monitor.about();
+        let mut agent_state = session.resolve(now)?;
         let text = |part: Option<&Option<Box<Latest<Arc<str>>>>>| {
             part.and_then(Option::as_ref).map(|known| known.value.to_string())
         };
         let usage = about.and_then(|about| about.usage.as_ref()).map(|usage| &usage.value);
+        let cwd = text(about.map(|about| &about.cwd));
+        let known = Known {
+            state: &agent_state,
+            monitor,
+            harness: harness.name(),
+            project: cwd.as_deref(),
+        };
+        let icon = layers.dress(&known).and_then(|dress| dress.put_on(&mut agent_state));
         Some(Self {
             session_id: session.id().clone(),
             harness,
             vendor_id: vendor_id.clone(),
             title: monitor.title().map(str::to_owned),
-            cwd: text(about.map(|about| &about.cwd)),
+            cwd,
             branch: text(about.map(|about| &about.branch)),
             transcript: text(about.map(|about| &about.transcript)),
             forked_from: text(about.map(|about| &about.forked_from))
@@ -167,7 +181,8 @@ impl Card {
                 let (pid, _) = key.as_str().split_once(':')?;
                 Some(ProcessView { pid: pid.parse().ok()? })
             }),
-            agent_state: session.resolve(now)?,
+            agent_state,
+            icon,
             monitor_view: view(monitor),
             usage: UsageView {
                 model: usage.and_then(|usage| usage.model.as_deref()).map(str::to_owned),
@@ -219,6 +234,7 @@ impl Card {
             resume_command: _,
             place,
             agent_state,
+            icon,
             monitor_view,
             usage,
             requests,
@@ -233,7 +249,7 @@ impl Card {
             && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
             && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
             && *place == other.place
-            && *monitor_view == other.monitor_view
+            && (*monitor_view, *icon) == (other.monitor_view, other.icon)
             && agent_state.reads_like(&other.agent_state)
     }
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Sessions kept in memory, about 800 bytes each: as many as the journal keeps.
 pub const SESSIONS_MAX: usize = 20_000;
 
+/// Longest file of an operator's layers: a hundred rules with room for comments.
+pub const LAYERS_FILE_BYTES_MAX: u64 = 64 << 10;
+
 /// How long an ended session stays on the board; then it is history.
 pub const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 

@@ -78,13 +78,11 @@ impl World {
     }
 }
 
+/// In the core's words: a replay has no layers.
 fn seen_as(card: &Card) -> String {
-    format!(
-        "{:?}/{} {}",
-        card.agent_state.group,
-        card.agent_state.state.as_str(),
-        card.agent_state.label
-    )
+    let state = &card.agent_state;
+    let label = state.core_label.as_ref().unwrap_or(&state.label);
+    format!("{:?}/{} {label}", state.group, state.state.as_str())
 }
 
 /// A card is shown again for other reasons than its state; a replay is not.

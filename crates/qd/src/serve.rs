@@ -53,6 +53,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         environment: std::env::vars_os().collect(),
         state: paths.state.clone(),
         opencode_servers: config.opencode_servers,
+        layers: paths.layers(),
     };
     let (mut runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     let mut zone = Zone::of_operator();

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 #[test]
 fn the_pages_types_are_those_of_the_server() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/wire.ts");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/wire.gen.ts");
     let made = typescript(qd_server::document());
     if std::env::var_os("WIRE_UPDATE").is_some() {
         std::fs::write(&path, &made).expect("written");
     }
     let known = std::fs::read_to_string(&path).expect("the page's types");
-    assert!(known == made, "web/src/wire.ts is not what the server says: WIRE_UPDATE=1 makes it");
+    assert!(known == made, "web/src/wire.gen.ts is not what the server says: WIRE_UPDATE=1 makes it");
 }
 
 fn typescript(document: &Value) -> String {

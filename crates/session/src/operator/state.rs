@@ -62,7 +62,14 @@ impl SubState {
 pub struct AgentState {
     pub group: Group,
     pub state: SubState,
+    /// What is shown: the core's words, or a domain layer's.
     pub label: String,
+    /// The core's words, where a domain layer has put others in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_label: Option<String>,
+    /// A domain layer's wish for the place within the group.
+    #[serde(default, skip_serializing_if = "Urgency::is_usual")]
+    pub urgency: Urgency,
     /// 0 to 1: how sure we are.
     pub confidence: f32,
     /// Who told the fact that decided.
@@ -81,6 +88,47 @@ pub struct AgentState {
     pub evidence: Vec<Evidence>,
 }
 
+/// Before the others of its group, among them, or after them. On the wire 1, 0, -1.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(into = "i8", try_from = "i64")]
+pub enum Urgency {
+    High,
+    #[default]
+    Usual,
+    Low,
+}
+
+impl Urgency {
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
+impl From<Urgency> for i8 {
+    fn from(urgency: Urgency) -> Self {
+        match urgency {
+            Urgency::High => 1,
+            Urgency::Usual => 0,
+            Urgency::Low => -1,
+        }
+    }
+}
+
+impl TryFrom<i64> for Urgency {
+    type Error = String;
+
+    fn try_from(number: i64) -> Result<Self, String> {
+        match number {
+            1 => Ok(Self::High),
+            0 => Ok(Self::Usual),
+            -1 => Ok(Self::Low),
+            other => Err(format!("an urgency is -1, 0 or 1, not {other}")),
+        }
+    }
+}
+
 impl AgentState {
     /// Same group and sub-state: nothing an operator would look up for.
     pub fn looks_like(&self, other: &Self) -> bool {
@@ -93,15 +141,17 @@ impl AgentState {
             && (self.confidence, self.source, self.since)
                 == (other.confidence, other.source, other.since)
             && (&self.rule, &self.context) == (&other.rule, &other.context)
+            && (&self.core_label, self.urgency) == (&other.core_label, other.urgency)
     }
 
-    /// The place on the board, most urgent first: group, urgency in it, then time (who waits
-    /// longest needs you first; elsewhere the newest comes first).
-    pub fn urgency(&self) -> (Group, usize, u64) {
-        match self.group {
-            Group::NeedsYou => (self.group, urgency_rank(&self.state), self.since.0),
-            Group::Autonomous | Group::Delivered => (self.group, 0, u64::MAX - self.since.0),
-        }
+    /// The place on the board, most urgent first: group, a layer's wish, the sub-state's rank, then
+    /// time (who waits longest needs you first; elsewhere the newest comes first).
+    pub fn place(&self) -> (Group, Urgency, usize, u64) {
+        let (rank, time) = match self.group {
+            Group::NeedsYou => (urgency_rank(&self.state), self.since.0),
+            Group::Autonomous | Group::Delivered => (0, u64::MAX - self.since.0),
+        };
+        (self.group, self.urgency, rank, time)
     }
 }
 
@@ -134,6 +184,8 @@ mod tests {
             group,
             state,
             label: "label".to_owned(),
+            core_label: None,
+            urgency: Urgency::Usual,
             confidence: 0.9,
             source: Source::Hook,
             rule: "rule".into(),
@@ -166,7 +218,7 @@ mod tests {
             shown(Group::Delivered, SubState::SESSION_ENDED, 1),
         ];
         let mut sorted: Vec<AgentState> = expected.iter().rev().cloned().collect();
-        sorted.sort_by_key(AgentState::urgency);
+        sorted.sort_by_key(AgentState::place);
         assert_eq!(sorted, expected);
     }
 
