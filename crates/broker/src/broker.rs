@@ -184,7 +184,7 @@ impl Broker {
         };
         let mut found: Vec<&Tracked> = self.roster.values().filter(is_wanted).collect();
         found.sort_by_key(|tracked| std::cmp::Reverse(tracked.heard()));
-        let cards = found.into_iter().filter_map(|tracked| tracked.card(now));
+        let cards = found.into_iter().filter_map(|tracked| tracked.card(now, &self.layers));
         cards.take(wanted.count_max).collect()
     }
 

@@ -69,6 +69,7 @@ pub struct AgentState {
     pub core_label: Option<String>,
     /// A domain layer's wish for the place within the group.
     #[serde(default, skip_serializing_if = "Urgency::is_usual")]
+    #[cfg_attr(feature = "schema", schema(value_type = i8))]
     pub urgency: Urgency,
     /// 0 to 1: how sure we are.
     pub confidence: f32,

@@ -69,7 +69,7 @@ impl Runs {
         let at = event.at;
         match &event.fact {
             Fact::ToolStarted { call, tool, about } => self.start(event, call, tool, about),
-            Fact::ToolCompleted { call, ok } => self.end(at, call, *ok),
+            Fact::ToolCompleted { call, ok, exit_code: _ } => self.end(at, call, *ok),
             Fact::ApprovalRequested { request, stage: Stage::Waiting, ask }
             | Fact::QuestionAsked { request, ask }
             | Fact::PlanProposed { request, ask } => self.ask(request, ask),
