@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use qd_broker::hook_intake::{Losses, Spool};
 use qd_broker::layers_file::LayersFile;
-use qd_broker::layers_file::LayersFile;
 use qd_session::operator::layer::Trouble;
 
 use super::finding::{Finding, Repair};
