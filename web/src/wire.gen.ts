@@ -15,17 +15,22 @@ export interface AgentState {
   /** 0 to 1: how sure we are. */
   confidence: number;
   context?: Record<string, unknown>;
+  /** The core's words, where a domain layer has put others in their place. */
+  coreLabel?: string;
   /** The last signal of each source. */
-  evidence?: Evidence[];
+  evidence: Evidence[];
   group: Group;
+  /** What is shown: the core's words, or a domain layer's. */
   label: string;
   /** The rule that decided, in a sentence. */
-  rule?: string;
+  rule: string;
   /** When the deciding fact happened. The card counts its time in state from here. */
   since: Timestamp;
   /** Who told the fact that decided. */
   source: Source;
   state: SubState;
+  /** A domain layer's wish for the place within the group. */
+  urgency?: number;
 }
 
 /** A browser, as others may know it. */
@@ -46,6 +51,8 @@ export interface Card {
   cwd?: string;
   forkedFrom?: SessionId;
   harness: Harness;
+  /** A domain layer's; else the sub-state has one of its own. */
+  icon?: string;
   lastSignal: Timestamp;
   /** The client's permission mode, in its own words. */
   mode?: string;
@@ -210,6 +217,12 @@ export interface Problem {
 /** Where a session runs. */
 export interface ProcessView {
   pid: number;
+  /** What draws that terminal, where it says so. */
+  program?: string;
+  /** The pane of tmux it sits in: `work:2.1`, or `%3` where the name is not known. */
+  tmux?: string;
+  /** The terminal that shows it: `/dev/pts/3`. */
+  tty?: string;
 }
 
 /** The stream's `session_removed`. */
@@ -221,7 +234,7 @@ export type RequestKind = "plan" | "question" | "permission";
 
 export interface RequestView {
   agent?: string;
-  input?: Record<string, unknown>;
+  input?: unknown;
   kind: RequestKind;
   requestId: string;
   since: Timestamp;
@@ -282,16 +295,16 @@ export interface Span {
   to?: Timestamp;
 }
 
-/** Tokens and money, under the names that the usage report has. */
+/** Tokens and money, under the names that the usage report has. A session's usage holds all of it or nothing, so nothing of it is promised. */
 export interface SpentView {
-  cacheCreationTokens: number;
-  cacheReadTokens: number;
-  costUsd: number;
+  cacheCreationTokens?: number;
+  cacheReadTokens?: number;
+  costUsd?: number;
   /** A part of the money is a guess: the price of a model is not known. */
-  estimated: boolean;
-  inputTokens: number;
-  outputTokens: number;
-  totalTokens: number;
+  estimated?: boolean;
+  inputTokens?: number;
+  outputTokens?: number;
+  totalTokens?: number;
 }
 
 /** A sub-state within its group: an open set. A reader that does not know one shows its text with the group's icon. */
@@ -321,7 +334,7 @@ export type ToolName = string;
 
 export interface ToolUse {
   failed?: boolean;
-  input?: Record<string, unknown>;
+  input?: unknown;
   /** Empty in a piece that is only a result. */
   name: string;
   output?: string;

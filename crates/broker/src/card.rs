@@ -1,12 +1,13 @@
 //! A card: one session as a reader outside sees it. The board, the command line and the stream
 //! show this and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::Session;
-use qd_session::id::SessionId;
+use qd_session::id::{ProcessKey, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
 use qd_session::operator::layer::{Icon, Known, Layers};
@@ -15,6 +16,7 @@ use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
 use crate::broker::spelled;
+use crate::sources::terminal::Terminal;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,6 +50,7 @@ pub struct Card {
     pub agent_state: AgentState,
     /// A domain layer's; else the sub-state has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub icon: Option<Icon>,
     pub monitor_view: MonitorView,
     pub usage: UsageView,
@@ -66,6 +69,15 @@ pub struct Card {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProcessView {
     pub pid: u32,
+    /// The terminal that shows it: `/dev/pts/3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tty: Option<String>,
+    /// The pane of tmux it sits in: `work:2.1`, or `%3` where the name is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tmux: Option<String>,
+    /// What draws that terminal, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -83,18 +95,26 @@ pub struct UsageView {
     pub spent: Option<SpentView>,
 }
 
-/// Tokens and money, under the names that the usage report has.
+/// Tokens and money, under the names that the usage report has. A session's usage holds all of
+/// it or nothing, so nothing of it is promised.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SpentView {
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub input_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub output_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub cache_creation_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub cache_read_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub total_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub cost_usd: f64,
     /// A part of the money is a guess: the price of a model is not known.
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub estimated: bool,
 }
 
@@ -125,7 +145,7 @@ pub struct RequestView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
     pub since: Timestamp,
 }
@@ -149,6 +169,7 @@ impl Card {
         vendor_id: &Arc<str>,
         spent: Option<&Sum>,
         layers: &Layers,
+        terminals: &BTreeMap<ProcessKey, Terminal>,
     ) -> Option<Self> {
         let monitor = session.monitor();
         let about = monitor.about();
@@ -177,10 +198,7 @@ impl Card {
                 .map(|vendor_id| spelled(harness, &vendor_id)),
             mode: text(about.map(|about| &about.mode)),
             resume_command: harness.resume_command(vendor_id),
-            place: monitor.carriers().find_map(|key| {
-                let (pid, _) = key.as_str().split_once(':')?;
-                Some(ProcessView { pid: pid.parse().ok()? })
-            }),
+            place: monitor.carriers().find_map(|key| ProcessView::of(key, terminals.get(key))),
             agent_state,
             icon,
             monitor_view: view(monitor),
@@ -251,6 +269,15 @@ impl Card {
             && *place == other.place
             && (*monitor_view, *icon) == (other.monitor_view, other.icon)
             && agent_state.reads_like(&other.agent_state)
+    }
+}
+
+impl ProcessView {
+    fn of(key: &ProcessKey, terminal: Option<&Terminal>) -> Option<Self> {
+        let (pid, _) = key.as_str().split_once(':')?;
+        let Terminal { tty, tmux, program } = terminal.cloned().unwrap_or_default();
+        let tmux = tmux.map(|pane| pane.name.unwrap_or(pane.id));
+        Some(Self { pid: pid.parse().ok()?, tty, tmux, program })
     }
 }
 

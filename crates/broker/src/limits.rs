@@ -379,3 +379,14 @@ pub const EVIDENCE_LINES_MAX: usize = 20;
 
 /// Longest line of evidence.
 pub const EVIDENCE_TEXT_CHARS_MAX: usize = 200;
+
+/// Longest name of a terminal, a pane or a socket.
+pub const TERMINAL_TEXT_BYTES_MAX: usize = 512;
+
+/// How long tmux may take for a question, and how often we look whether it has answered. It takes
+/// some milliseconds; a server that hangs must not hold a thread.
+pub const TMUX_WAIT: Duration = Duration::from_secs(1);
+pub const TMUX_LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Terminals that are remembered: of every process that may carry a session.
+pub const TERMINALS_MAX: usize = 4_096;

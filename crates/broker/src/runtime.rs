@@ -45,6 +45,7 @@ use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
 use crate::sources::places::{PlaceKind, places};
 use crate::sources::processes::Process;
+use crate::sources::terminal::{Located, Locator};
 use crate::sources::watch::{Root, Tells};
 
 /// Where to look and where to remember.
@@ -77,6 +78,7 @@ pub struct Runtime {
     journal: Journal,
     files: Files,
     holders: Holders,
+    locator: Locator,
     codex_daemon: CodexDaemon,
     opencode_servers: OpencodeServers,
     /// Processes that have a registry file: it tells of their end. Until all is read.
@@ -135,6 +137,7 @@ impl Runtime {
         let (broker, known) = restore(&journal, layers.read())?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
         let holders = Holders::start(&places, now)?;
+        let locator = Locator::start()?;
         let socket = places.iter().find(|place| place.kind == PlaceKind::Socket);
         let socket = socket.map(|place| place.path.clone()).unwrap_or_default();
         let codex_daemon = CodexDaemon::start(socket, now)?;
@@ -148,6 +151,7 @@ impl Runtime {
             journal,
             files,
             holders,
+            locator,
             codex_daemon,
             opencode_servers,
             registered: BTreeSet::new(),
@@ -207,6 +211,10 @@ impl Runtime {
                 }
                 news = self.files.next(), if room => self.read(news)?,
                 news = self.holders.next(), if room => self.hear_holders(news)?,
+                located = self.locator.next(), if room => {
+                    let Located { process, terminal } = located;
+                    self.hand_in(now(), Input::Located { process, terminal });
+                }
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
@@ -371,10 +379,9 @@ impl Runtime {
     fn recheck_carriers(&mut self) {
         let mut carriers = Vec::new();
         for (harness, vendor_id, key) in self.broker.carriers() {
-            let Some((pid, start)) = key.as_str().split_once(':') else { continue };
-            let (Ok(pid), Ok(start)) = (pid.parse(), start.parse()) else { continue };
-            if harness != Harness::ClaudeCode || !self.registered.contains(&pid) {
-                carriers.push((harness, vendor_id.clone(), Process { pid, start }));
+            let Some(process) = Process::named(key.as_str()) else { continue };
+            if harness != Harness::ClaudeCode || !self.registered.contains(&process.pid) {
+                carriers.push((harness, vendor_id.clone(), process));
             }
         }
         for (harness, vendor_id, process) in carriers {
@@ -546,6 +553,7 @@ impl Runtime {
             warn!(%error, "frames stay in the spool; their ids are known");
         }
         pending.acks.drain(..).for_each(|ack| handle::answer(ack, Delivered::Taken));
+        pending.locate.drain(..).for_each(|process| self.locator.look(process));
         pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
         for news in pending.news.drain(..) {
             self.health.changes += 1;

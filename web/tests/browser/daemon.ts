@@ -2,9 +2,9 @@
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 const PROGRAM = process.env["QD_PROGRAM"] ?? resolve(import.meta.dirname, "../../../target/debug/qd");
@@ -49,6 +49,13 @@ export class Daemon {
     // It has folders of its own, and says where.
     for (const [, name, value] of said.matchAll(/(XDG_\w+)=(\S+)/g)) daemon.environment[name!] = value;
     return daemon;
+  }
+
+  /** A file in the daemon's home, as an agent leaves it there. */
+  write(path: string, text: string): void {
+    const file = join(this.environment["HOME"] ?? "", path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
   }
 
   token(scope: "ingest" | "operate"): string {

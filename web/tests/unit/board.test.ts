@@ -13,6 +13,7 @@ function card(sessionId: string, group: Group, state: string, since: number, mor
     usage: {},
     requests: [],
     subagents: [],
+    startedAt: since,
     lastSignal: since,
     unrecognised: 0,
     ...more,

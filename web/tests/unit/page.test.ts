@@ -115,6 +115,7 @@ test("days without use are days too", () => {
     cacheReadTokens: 0,
     totalTokens: 2,
     totalCost: 3,
+    estimated: false,
   };
   expect(everyDay([row], days).map((day) => day.cost)).toEqual([0, 3, 0]);
   expect([0, 0.2, 7, 31, 1000].map(roundUp)).toEqual([1, 0.2, 8, 40, 1000]);

@@ -77,7 +77,7 @@ pub struct AgentState {
     pub source: Source,
     /// The rule that decided, in a sentence.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[cfg_attr(feature = "schema", schema(value_type = String, required = true))]
     pub rule: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
@@ -86,6 +86,7 @@ pub struct AgentState {
     pub since: Timestamp,
     /// The last signal of each source.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub evidence: Vec<Evidence>,
 }
 

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 macro_rules! icons {
     ($($name:ident = $text:literal),* $(,)?) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         pub enum Icon {
             $(#[serde(rename = $text)] $name),*
         }
