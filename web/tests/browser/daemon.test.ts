@@ -233,9 +233,9 @@ function transcript(id: string): string {
 }
 
 test("what the daemon read of a session is on its pages", async () => {
-  const daemon = kept(await Daemon.serve());
   const id = "4f9d2c1a-0000-4000-8000-000000000001";
-  daemon.write(`.claude/projects/-w-atlas/${id}.jsonl`, transcript(id));
+  const files = { [`.claude/projects/-w-atlas/${id}.jsonl`]: transcript(id) };
+  const daemon = kept(await Daemon.serve(files));
   await daemon.hook({ ...prompt(id), transcript_path: undefined });
   const { page, troubles } = await seen(daemon);
   const card = page.locator("article");

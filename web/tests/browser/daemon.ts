@@ -36,8 +36,10 @@ export class Daemon {
     };
   }
 
-  static async serve(): Promise<Daemon> {
+  /** With files in its home, as agents left them there. */
+  static async serve(files: Readonly<Record<string, string>> = {}): Promise<Daemon> {
     const daemon = new Daemon();
+    for (const [path, text] of Object.entries(files)) daemon.write(path, text);
     await daemon.run(["serve", "--port", "0"]);
     return daemon;
   }
@@ -51,8 +53,7 @@ export class Daemon {
     return daemon;
   }
 
-  /** A file in the daemon's home, as an agent leaves it there. */
-  write(path: string, text: string): void {
+  private write(path: string, text: string): void {
     const file = join(this.environment["HOME"] ?? "", path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);

@@ -5,11 +5,26 @@ import { duration, money, shortDuration, tokens, words } from "../../src/amount"
 import { asksNobody, harnessName } from "../../src/harness";
 import { codeIn } from "../../src/pages/sign_in_page";
 import { routeOf, sessionPath } from "../../src/route";
+import { piecesOf } from "../../src/snippet";
 import { segments, shares, timeIn } from "../../src/spans";
 import { iconOf, LAYER_ICONS, subStateIcon } from "../../src/sub_state";
 import { opened, withNewer, withOlder } from "../../src/transcript";
 import { dayOf, daysUntil, everyDay, roundUp } from "../../src/usage_days";
 import type { Card, GroupSpan, TranscriptEntry } from "../../src/wire";
+
+test("the words that were looked for stand out of a snippet, however it is cut", () => {
+  const spelled = (snippet: string) =>
+    piecesOf(snippet).map(({ text, isFound }) => (isFound ? `[${text}]` : text));
+  expect(spelled("the \u0002zebra\u0003 and \u0002zebras\u0003")).toEqual([
+    "the ",
+    "[zebra]",
+    " and ",
+    "[zebras]",
+  ]);
+  expect(spelled("cut \u0002zeb")).toEqual(["cut ", "[zeb]"]);
+  expect(spelled("\u0003odd")).toEqual(["\u0003odd"]);
+  expect(spelled("")).toEqual([]);
+});
 
 test("times, tokens and money are short", () => {
   expect([0, 59_999, 60_000, 3_599_999, 3_900_000, 90_000_000, -5].map(duration)).toEqual([
