@@ -77,3 +77,33 @@ pub const STOP_GRACE_MS: u64 = 10_000;
 
 /// Patience of the manager view with a `session_created` that stays away.
 pub const SESSION_CREATED_GRACE_MS: u64 = 2_000;
+
+/// Longest record of a decision, as JSON. Only an answer that changes an agent's input comes near
+/// it; a longer one is refused before anything is sent.
+pub const RECORD_BYTES_MAX: usize = 256 << 10;
+
+/// How much of what an operator was shown is on record: the text, and the input. Of a longer input
+/// the hash is kept, too.
+pub const SHOWN_TEXT_BYTES_MAX: usize = 4 << 10;
+pub const SHOWN_INPUT_BYTES_MAX: usize = 32 << 10;
+
+/// Longest reason for a failed delivery that is on record.
+pub const WHY_BYTES_MAX: usize = 500;
+
+/// Decisions that the book remembers, with their idempotency keys: some days of an operator, and
+/// hours of rules that answer everything. The oldest settled one goes first; while none is settled
+/// no other is taken.
+pub const BOOK_DECISIONS_MAX: usize = 4_096;
+
+/// Bytes of records that the book remembers: answers may be long.
+pub const BOOK_BYTES_MAX: usize = 16 << 20;
+
+/// Requests that the book knows. A machine has some hundred open at most.
+pub const BOOK_REQUESTS_MAX: usize = 8_192;
+
+/// Requests closed without us that the book still tells from unknown ones.
+pub const BOOK_CLOSED_MAX: usize = 1_024;
+
+/// Newest records that are folded after a start: a decision has three at most, so the book
+/// remembers no more than these hold.
+pub const BOOK_RECORDS_MAX: usize = 3 * BOOK_DECISIONS_MAX;

@@ -32,6 +32,15 @@ fn the_page_shows_the_limits_that_hold() {
         ("HOOK_TIMEOUT_MS", HOOK_TIMEOUT_MS.to_string()),
         ("STOP_GRACE_MS", STOP_GRACE_MS.to_string()),
         ("SESSION_CREATED_GRACE_MS", SESSION_CREATED_GRACE_MS.to_string()),
+        ("RECORD_BYTES_MAX", RECORD_BYTES_MAX.to_string()),
+        ("SHOWN_TEXT_BYTES_MAX", SHOWN_TEXT_BYTES_MAX.to_string()),
+        ("SHOWN_INPUT_BYTES_MAX", SHOWN_INPUT_BYTES_MAX.to_string()),
+        ("WHY_BYTES_MAX", WHY_BYTES_MAX.to_string()),
+        ("BOOK_DECISIONS_MAX", BOOK_DECISIONS_MAX.to_string()),
+        ("BOOK_BYTES_MAX", BOOK_BYTES_MAX.to_string()),
+        ("BOOK_REQUESTS_MAX", BOOK_REQUESTS_MAX.to_string()),
+        ("BOOK_CLOSED_MAX", BOOK_CLOSED_MAX.to_string()),
+        ("BOOK_RECORDS_MAX", BOOK_RECORDS_MAX.to_string()),
     ];
     let page = include_str!("../../../spec/limits.md");
     let written: Vec<(&str, String)> = page

@@ -36,6 +36,9 @@
 //! **Invariant:** only what a snapshot covers is pruned. Where nobody takes a snapshot and the
 //! journal grows beyond its limits, the writer folds one itself, so the file is bounded.
 //!
+//! **Invariant:** records of decisions are a chain without gaps: one that does not follow the last
+//! is refused with its batch. Retention drops the oldest and keeps the hash where it stopped.
+//!
 //! What is deliberately absent:
 //! - **An async runtime.** A [`Receipt`] is a plain [`Future`] and can also be waited for.
 //! - **Deleting damage.** An unreadable record goes to the table `set_aside`, an unreadable file
@@ -43,6 +46,7 @@
 //! - **A second writer.** One process holds the journal; another one is told which.
 
 mod batch;
+mod decision_log;
 mod error;
 mod file;
 mod fold;
@@ -65,6 +69,7 @@ mod usage_index;
 mod writer;
 
 pub use self::batch::{Alias, Batch, Delivery, MetaChange};
+pub use self::decision_log::{DecisionLog, Ends, RecordLine};
 pub use self::error::Error;
 pub use self::file::DamagedFile;
 pub use self::fold::{Damage, DamagedRecord};

@@ -66,8 +66,12 @@ impl Pending {
     }
 
     pub fn batch_is_empty(&self) -> bool {
-        let Batch { entries, aliases, meta, deliveries } = &self.batch;
-        entries.is_empty() && aliases.is_empty() && meta.is_empty() && deliveries.is_empty()
+        let Batch { entries, records, aliases, meta, deliveries } = &self.batch;
+        entries.is_empty()
+            && records.is_empty()
+            && aliases.is_empty()
+            && meta.is_empty()
+            && deliveries.is_empty()
     }
 
     pub fn entries(&self) -> usize {

@@ -1,10 +1,21 @@
 //! What the operator answers to a request, in no vendor's words.
 //!
-//! Each harness turns it into what its client expects; who answered, when and how it was delivered
-//! is the record around it.
+//! Each harness turns it into what its client expects. Who answered, when and how it was delivered
+//! is the [`Record`] around it; [`Book`] sees to it that one answer takes effect and no more, and
+//! [`Chain`] that no record can be changed or taken away unnoticed.
+
+mod book;
+mod chain;
+mod record;
+mod standing;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use self::book::Book;
+pub use self::chain::{Broken, Chain, Flaw, Hash, Link, Verified, verify};
+pub use self::record::{Body, By, Command, Offer, Order, Record, Shown, Subject};
+pub use self::standing::{Decided, Given, Refused, Standing};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
