@@ -151,7 +151,8 @@ impl Described {
         let named = self.path.split('/').filter_map(|part| part.strip_prefix('{'));
         let named = named.map(|part| parameter(part.trim_end_matches('}'), "path"));
         let asked = self.query.iter().map(|name| parameter(name, "query"));
-        let route = ROUTES.iter().find(|route| (route.method, route.path) == (self.method, self.path));
+        let route =
+            ROUTES.iter().find(|route| (route.method, route.path) == (self.method, self.path));
         let scope = match route.map(|route| route.need) {
             Some(Need::Scope(scope)) => Some(scope.name()),
             Some(Need::Nothing | Need::Code) | None => None,
@@ -174,7 +175,8 @@ impl Described {
             spelled["x-scope"] = json!(scope);
         }
         if let Some(shape) = self.takes {
-            spelled["requestBody"] = json!({ "required": true, "content": json_of(&reference(shape)) });
+            spelled["requestBody"] =
+                json!({ "required": true, "content": json_of(&reference(shape)) });
         }
         let (status, answer) = match self.answers {
             Json(shape) => ("200", json_of(&reference(shape))),

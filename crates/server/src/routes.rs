@@ -13,7 +13,9 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{history, ingest, live, metrics, openapi, page, session_page, sign_in, signals, stream, usage};
+use crate::{
+    history, ingest, live, metrics, openapi, page, session_page, sign_in, signals, stream, usage,
+};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,10 @@ fn the_pages_types_are_those_of_the_server() {
         std::fs::write(&path, &made).expect("written");
     }
     let known = std::fs::read_to_string(&path).expect("the page's types");
-    assert!(known == made, "web/src/wire.gen.ts is not what the server says: WIRE_UPDATE=1 makes it");
+    assert!(
+        known == made,
+        "web/src/wire.gen.ts is not what the server says: WIRE_UPDATE=1 makes it"
+    );
 }
 
 fn typescript(document: &Value) -> String {
