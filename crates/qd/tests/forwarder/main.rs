@@ -2,6 +2,8 @@
 
 mod crowd;
 mod disk;
+mod keeper;
+mod waiting;
 mod world;
 
 use std::io::Write;

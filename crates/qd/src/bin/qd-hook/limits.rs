@@ -51,6 +51,11 @@ pub const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(50);
 /// a hundred hooks that look in vain cost nothing one could measure.
 pub const LOOK_AGAIN_MAX: Duration = Duration::from_secs(2);
 
+/// How long a daemon that is away is looked for. One that is restarted or updated is back by then.
+/// While there is none, nobody releases hooks that were answered in the terminal, and a session
+/// would gather one with each step of its day.
+pub const ABSENCE_MAX: Duration = Duration::from_secs(600);
+
 /// How long a hook that holds its agent up looks for a daemon that went away: it may be restarting.
 pub const RESTART_GRACE: Duration = Duration::from_secs(5);
 

@@ -1,8 +1,8 @@
 //! `wait`: hands the frame over as `send` does, then stays until it is answered or released.
 //!
-//! It says nothing unless it is answered. A daemon that is away or dies is looked for again until
-//! the time is over, with the same frame, which the daemon knows by its id. It ends with 0 and
-//! silence when its time is over, when it is told to stop, and when its agent is gone.
+//! It says nothing unless it is answered. A daemon that is away or dies is looked for again for some
+//! time, with the same frame, which the daemon knows by its id. It ends with 0 and silence when its
+//! time is over, when it is told to stop, and when its agent is gone.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::agent_watch::{AgentWatch, Woken};
 use crate::command_line::{Holding, Hook};
 use crate::deadline::Deadline;
 use crate::limits::{
-    DELIVERY_BUDGET, INPUT_WAIT, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE, RETURN_BUDGET,
+    ABSENCE_MAX, DELIVERY_BUDGET, INPUT_WAIT, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE,
+    RETURN_BUDGET,
 };
 use crate::message::{Message, Mode, Stamp};
 use crate::place::Place;
@@ -44,11 +45,12 @@ struct Waiting {
 
 impl Waiting {
     fn run(&self) {
-        let (mut safe, mut look_until) = (false, self.until);
-        if self.holds_agent {
-            look_until = Deadline::after(Duration::ZERO);
-        }
-        let mut pause = LOOK_AGAIN_FIRST;
+        let (first, then) = match self.holds_agent {
+            true => (Duration::ZERO, RESTART_GRACE),
+            false => (ABSENCE_MAX, ABSENCE_MAX),
+        };
+        let (mut safe, mut pause) = (false, LOOK_AGAIN_FIRST);
+        let mut look_until = Deadline::after(first).min(self.until);
         loop {
             let budget = if safe { RETURN_BUDGET } else { DELIVERY_BUDGET };
             let budget = Deadline::after(budget).min(self.until);
@@ -58,9 +60,7 @@ impl Waiting {
                         return;
                     }
                     (safe, pause) = (true, LOOK_AGAIN_FIRST);
-                    if self.holds_agent {
-                        look_until = Deadline::after(RESTART_GRACE).min(self.until);
-                    }
+                    look_until = Deadline::after(then).min(self.until);
                 }
                 None if !safe => {
                     self.spool();
@@ -71,7 +71,7 @@ impl Waiting {
             if look_until.left().is_none() {
                 return;
             }
-            if self.watch.wait(None, Deadline::after(pause).min(self.until)) == Woken::Gone {
+            if self.watch.wait(None, Deadline::after(pause).min(look_until)) == Woken::Gone {
                 return;
             }
             pause = (pause * 2).min(LOOK_AGAIN_MAX);
