@@ -29,6 +29,14 @@ pub const IN_FLIGHT_MAX: usize = 4_096;
 /// frame whose acknowledgement was lost comes again behind all that was spooled before it.
 pub const KNOWN_IDS_MAX: usize = 8 * SPOOL_FRAMES_MAX;
 
+/// Forwarders that wait at once: each idle session has one and each open request another. A quarter
+/// of the file descriptors that a program may have; who comes then is released.
+pub const WAITERS_MAX: usize = 256;
+
+/// Longest text that a waiting forwarder prints; it takes no longer one. It may be a tool's whole
+/// input with the operator's changes, which came in a payload, spelled with more escapes.
+pub const REPLY_TEXT_BYTES_MAX: usize = 2 << 20;
+
 /// Orders and file lines taken before the loop looks at everything else again.
 pub const ORDERS_PER_TURN: usize = 256;
 

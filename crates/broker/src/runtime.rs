@@ -7,6 +7,7 @@
 mod commit;
 mod handle;
 mod tap;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -22,14 +23,16 @@ use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
 use qd_store::{Journal, Opened};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
-use self::handle::Order;
-pub use self::handle::{Board, Change, Delivered, Gone, Handle, Health, News as BoardNews};
+pub use self::handle::{Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Waiter};
+use self::handle::{Order, Waited};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
+use self::waiting::Waiting;
+pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
 use crate::broker::{Broker, Input};
 use crate::detail::{Detail, NoDetail};
@@ -93,6 +96,9 @@ pub struct Runtime {
     spool_overlaps: bool,
     layers: WatchedLayers,
     known: KnownIds,
+    waiting: Waiting,
+    /// Who hears of waiting forwarders; without anybody they are released.
+    answerer: Option<mpsc::Sender<Frame>>,
     orders: mpsc::Receiver<Order>,
     changes: broadcast::Sender<Arc<Change>>,
     tap: Tap,
@@ -161,6 +167,8 @@ impl Runtime {
             spool_overlaps: false,
             layers,
             known,
+            waiting: Waiting::default(),
+            answerer: None,
             orders,
             changes,
             tap: Tap::default(),
@@ -182,6 +190,12 @@ impl Runtime {
     /// Tells the search whenever there is something new to find.
     pub fn keep_search(&mut self, searcher: Searcher) {
         self.searcher = Some(searcher);
+    }
+
+    /// Tells of each forwarder that waits from now on, by its frame, also when it comes again. They
+    /// are answered with [`Handle::reply`]. Who is behind with them has them released.
+    pub fn keep_waiters(&mut self, answerer: mpsc::Sender<Frame>) {
+        self.answerer = Some(answerer);
     }
 
     /// Until it is told to stop, or the sources fail for good. What was taken is written first.
@@ -244,6 +258,22 @@ impl Runtime {
                     handle::answer(reply, Delivered::Refused);
                 }
             },
+            Order::Wait { frame, reply } => match self.known.admit(frame.id) {
+                Admission::New => {
+                    self.take_frame(now, &frame);
+                    self.next.frames.push(frame.id);
+                    self.next.waits.push((frame, reply));
+                }
+                Admission::Taken => self.let_wait(*frame, reply),
+                // It comes again in a moment.
+                Admission::InFlight | Admission::Full => handle::answer(reply, Waited::Refused),
+            },
+            Order::Reply { frame, text, reply } => {
+                handle::answer(reply, self.waiting.answer(frame, text));
+            }
+            Order::WaiterGone { frame, arrival } => {
+                self.waiting.gone(frame, arrival);
+            }
             Order::Signal { harness, channel, payload, reply } => {
                 let signal = signal(now, channel, &payload);
                 self.hand_in(now, Input::Signal { harness, signal });
@@ -302,11 +332,28 @@ impl Runtime {
         }
     }
 
+    /// The journal has the frame, and its forwarder stays.
+    fn let_wait(&mut self, frame: Frame, reply: oneshot::Sender<Waited>) {
+        let id = frame.id;
+        let waited = match self.waiting.arrived(id) {
+            Some((arrival, told)) => Waited::Taken { arrival, told },
+            None => Waited::Released,
+        };
+        handle::answer(reply, waited);
+        let is_heard = |answerer: &mpsc::Sender<Frame>| answerer.try_send(frame).is_ok();
+        if !self.answerer.as_ref().is_some_and(is_heard) {
+            self.waiting.release(id);
+        }
+    }
+
     /// A hook's frame, from the socket or the spool.
     fn take_frame(&mut self, now: Timestamp, frame: &Frame) {
         self.health.hooks += 1;
         self.next.batch.deliveries.push(frame.delivery());
         self.next.bytes += frame.payload.len();
+        if !frame.tells() {
+            return;
+        }
         match Harness::named(&frame.harness) {
             Some(harness) => {
                 let told = self.next.batch.entries.len();
@@ -461,7 +508,8 @@ impl Runtime {
     /// An agent that was refused left its hook in the spool, and the next one may be among these
     /// orders before anybody told us of the first.
     fn look_into_spool(&mut self, orders: &[Order]) {
-        let has_frames = orders.iter().any(|order| matches!(order, Order::Frame { .. }));
+        let is_frame = |order: &Order| matches!(order, Order::Frame { .. } | Order::Wait { .. });
+        let has_frames = orders.iter().any(is_frame);
         if has_frames && !self.next.has_spooled() && self.spool.may_have_changed() {
             self.drain_spool();
         }
@@ -554,6 +602,9 @@ impl Runtime {
         }
         pending.acks.drain(..).for_each(|ack| handle::answer(ack, Delivered::Taken));
         pending.locate.drain(..).for_each(|process| self.locator.look(process));
+        for (frame, wait) in std::mem::take(&mut pending.waits) {
+            self.let_wait(*frame, wait);
+        }
         pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
         for news in pending.news.drain(..) {
             self.health.changes += 1;
@@ -645,7 +696,7 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
     let mut ids = Vec::with_capacity(deliveries.len());
     for delivery in &deliveries {
         ids.extend(crate::hook_intake::FrameId::parse(&delivery.id));
-        let Some(frame) = Frame::delivered(delivery) else { continue };
+        let Some(frame) = Frame::delivered(delivery).filter(Frame::tells) else { continue };
         let Some(harness) = Harness::named(&frame.harness) else { continue };
         // All it led to is in the journal, but for timers that had not run out.
         broker.handle(now, Input::Recalled { harness, signal: frame.signal() });

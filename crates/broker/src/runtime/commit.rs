@@ -7,7 +7,7 @@ use qd_store::{Batch, Journal, Receipt, Written};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::handle::{self, Delivered, News};
+use super::handle::{self, Delivered, News, Waited};
 use crate::broker::{NotFound, Output};
 use crate::hook_intake;
 use crate::limits::{JOURNAL_RETRY_EVERY, PENDING_BYTES_MAX, PENDING_ITEMS_MAX};
@@ -18,6 +18,8 @@ pub struct Pending {
     pub batch: Batch,
     pub news: Vec<News>,
     pub acks: Vec<oneshot::Sender<Delivered>>,
+    /// Forwarders that wait, with their frames.
+    pub waits: Vec<(Box<hook_intake::Frame>, oneshot::Sender<Waited>)>,
     pub dismissals: Vec<oneshot::Sender<Result<(), NotFound>>>,
     /// Frames from the socket.
     pub frames: Vec<hook_intake::FrameId>,
@@ -48,7 +50,7 @@ impl Pending {
 
     /// Whether more may be taken in.
     pub fn has_room(&self) -> bool {
-        let items = self.batch.entries.len() + self.news.len() + self.acks.len();
+        let items = self.batch.entries.len() + self.news.len() + self.acks.len() + self.waits.len();
         items < PENDING_ITEMS_MAX && self.bytes < PENDING_BYTES_MAX
     }
 
@@ -60,6 +62,7 @@ impl Pending {
         self.batch_is_empty()
             && self.news.is_empty()
             && self.acks.is_empty()
+            && self.waits.is_empty()
             && self.dismissals.is_empty()
             && self.locate.is_empty()
             && self.spooled.is_none()
@@ -165,6 +168,9 @@ impl Writing {
                         // A forwarder does not wait for a disk: its own copy goes to the spool.
                         for ack in pending.acks.drain(..) {
                             handle::answer(ack, Delivered::Refused);
+                        }
+                        for (_, wait) in pending.waits.drain(..) {
+                            handle::answer(wait, Waited::Refused);
                         }
                         let until = Instant::now() + JOURNAL_RETRY_EVERY;
                         *self = Self::Waiting { until, pending };

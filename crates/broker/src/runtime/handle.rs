@@ -8,11 +8,12 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 
 use super::tap::{RawSignal, Tapped};
+use super::waiting::{Arrival, ReplyOutcome, ReplyReceipt, Told};
 use crate::broker::{NotFound, Past};
 use crate::card::Card;
 use crate::detail::{Detail, NoDetail};
 use crate::history::SessionKey;
-use crate::hook_intake::Frame;
+use crate::hook_intake::{Frame, FrameId, HookReply};
 use crate::limits::READERS_MAX;
 use crate::transcript::{self, Page, Part, Unread};
 
@@ -89,6 +90,47 @@ pub struct Handle {
     readers: Arc<Semaphore>,
 }
 
+/// What became of the frame of a forwarder that wants to wait.
+#[derive(Debug)]
+pub enum Waited {
+    /// The journal has it; it is told on this.
+    Taken { arrival: Arrival, told: oneshot::Receiver<Told> },
+    /// The journal has it, and it is not to wait.
+    Released,
+    /// We have not got it: keep it.
+    Refused,
+}
+
+/// A forwarder that waits, for the one who holds its connection.
+#[derive(Debug)]
+pub struct Waiter {
+    frame: FrameId,
+    waited: Option<(Arrival, oneshot::Receiver<Told>)>,
+    orders: mpsc::Sender<Order>,
+}
+
+impl Waiter {
+    /// What it is told, in the end. None if it came again on another connection meanwhile, or the
+    /// loop has ended. May be dropped and asked again.
+    pub async fn told(&mut self) -> Option<Told> {
+        match &mut self.waited {
+            Some((_, told)) => told.await.ok(),
+            None => Some(Told::release()),
+        }
+    }
+
+    /// The connection has ended, whether it was told something or not.
+    pub async fn leave(self) {
+        if let Some((arrival, told)) = self.waited {
+            // Whoever answers from here on is told that it failed.
+            drop(told);
+            let gone = Order::WaiterGone { frame: self.frame, arrival };
+            // A loop that has ended knows of nobody.
+            let _ = self.orders.send(gone).await;
+        }
+    }
+}
+
 /// The loop has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the daemon is stopping")]
@@ -99,6 +141,19 @@ pub enum Order {
     Frame {
         frame: Box<Frame>,
         reply: oneshot::Sender<Delivered>,
+    },
+    Wait {
+        frame: Box<Frame>,
+        reply: oneshot::Sender<Waited>,
+    },
+    Reply {
+        frame: FrameId,
+        text: HookReply,
+        reply: oneshot::Sender<ReplyReceipt>,
+    },
+    WaiterGone {
+        frame: FrameId,
+        arrival: Arrival,
     },
     Signal {
         harness: Harness,
@@ -155,6 +210,26 @@ impl Handle {
             Ok(()) => answer.await.unwrap_or(Delivered::Refused),
             Err(_) => Delivered::Refused,
         }
+    }
+
+    /// Hands the frame of a forwarder in that waits, and gives back how it is told. None if we have
+    /// not got the frame. Comes it again, it is journaled once and waits on as if nothing had been.
+    pub async fn wait(&self, frame: Frame) -> Option<Waiter> {
+        let (reply, answer) = oneshot::channel();
+        let id = frame.id;
+        self.orders.try_send(Order::Wait { frame: Box::new(frame), reply }).ok()?;
+        let waited = match answer.await.ok()? {
+            Waited::Taken { arrival, told } => Some((arrival, told)),
+            Waited::Released => None,
+            Waited::Refused => return None,
+        };
+        Some(Waiter { frame: id, waited, orders: self.orders.clone() })
+    }
+
+    /// Answers the forwarder that waits with this frame, and waits until it has the answer.
+    pub async fn reply(&self, frame: FrameId, text: HookReply) -> Result<ReplyOutcome, Gone> {
+        let receipt = self.ask(|reply| Order::Reply { frame, text, reply }).await?;
+        Ok(receipt.outcome().await)
     }
 
     /// Hands in what an agent said over another way than a hook.
