@@ -9,6 +9,7 @@
 
 mod broker;
 mod card;
+pub mod desk;
 mod detail;
 pub mod error;
 mod fnv;
@@ -20,7 +21,7 @@ pub mod runtime;
 pub mod sources;
 pub mod transcript;
 
-pub use broker::{Broker, Input, NotFound, Output, Past};
-pub use card::{Card, ProcessView, RequestView, SpentView, SubagentView, UsageView};
+pub use broker::{Broker, Input, NotFound, Output, Past, Staying};
+pub use card::{AnswerView, Card, ProcessView, RequestView, SpentView, SubagentView, UsageView};
 pub use detail::{Detail, EvidenceLine, NoDetail};
 pub use error::Error;
