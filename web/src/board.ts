@@ -55,13 +55,16 @@ export function grouped(cards: Iterable<Card>): Grouped {
   for (const card of cards) {
     groups[card.agentState.group]?.push(card);
   }
-  groups.needs_you.sort((a, b) => urgency(a) - urgency(b) || since(a) - since(b) || byId(a, b));
-  groups.autonomous.sort((a, b) => since(b) - since(a) || byId(a, b));
-  groups.delivered.sort((a, b) => since(b) - since(a) || byId(a, b));
+  groups.needs_you.sort((a, b) => byWish(a, b) || rank(a) - rank(b) || since(a) - since(b) || byId(a, b));
+  groups.autonomous.sort((a, b) => byWish(a, b) || since(b) - since(a) || byId(a, b));
+  groups.delivered.sort((a, b) => byWish(a, b) || since(b) - since(a) || byId(a, b));
   return groups;
 }
 
 const since = (card: Card) => card.agentState.since;
+
+/** A domain layer's wish for the place in the group. */
+const byWish = (a: Card, b: Card) => (b.agentState.urgency ?? 0) - (a.agentState.urgency ?? 0);
 
 const byId = (a: Card, b: Card) => (a.sessionId < b.sessionId ? -1 : 1);
 
@@ -79,7 +82,7 @@ const BY_URGENCY: readonly (readonly string[])[] = [
 const RANKS = new Map(BY_URGENCY.flatMap((states, rank) => states.map((state) => [state, rank])));
 
 /** `idle` comes last, after sub-states nobody knows here: somebody added those because they matter. */
-function urgency(card: Card): number {
+function rank(card: Card): number {
   const { state } = card.agentState;
   return state === "idle" ? BY_URGENCY.length + 1 : (RANKS.get(state) ?? BY_URGENCY.length);
 }

@@ -1,7 +1,10 @@
 /** How groups and sub-states look: an icon and a few words for each that is known. */
 
 import {
+  BadgeCheck,
   BellRing,
+  BookOpen,
+  Bug,
   CircleCheck,
   CircleEllipsis,
   CirclePause,
@@ -9,24 +12,38 @@ import {
   CircleQuestionMark,
   CircleSlash,
   CircleStop,
+  CircleX,
   ClipboardCheck,
+  Clock,
+  CloudUpload,
+  Database,
+  Eye,
+  FilePen,
+  Flag,
   FlaskConical,
   Gauge,
   GitBranch,
   GitCommitHorizontal,
   GitPullRequest,
+  Hammer,
   KeyRound,
   type LucideIcon,
   MessageCircleQuestionMark,
   MessageSquare,
+  MessageSquareQuote,
+  MessagesSquare,
+  Palette,
   PenLine,
   Power,
+  Rocket,
   RotateCw,
   ServerCrash,
   ShieldQuestionMark,
   Shrink,
   Split,
   SquareTerminal,
+  Star,
+  Telescope,
   TriangleAlert,
   Wallet,
   Webhook,
@@ -66,16 +83,30 @@ const SUB_STATES: Readonly<Record<string, Look>> = {
   session_ended: { icon: CircleSlash, short: "ended" },
 };
 
-/** What a domain layer may ask for. */
-const LAYER_ICONS: Readonly<Record<string, LucideIcon>> = {
+/** What a domain layer may ask for; docs/layers.md has the same list. */
+export const LAYER_ICONS: Readonly<Record<string, LucideIcon>> = {
   branch: GitBranch,
+  bug: Bug,
+  build: Hammer,
+  chat: MessagesSquare,
+  clock: Clock,
   commit: GitCommitHorizontal,
+  data: Database,
+  deploy: Rocket,
+  design: Palette,
+  docs: BookOpen,
   draft: PenLine,
-  feedback: MessageSquare,
+  feedback: MessageSquareQuote,
+  flag: Flag,
   pull_request: GitPullRequest,
-  revision: PenLine,
-  test: FlaskConical,
+  push: CloudUpload,
+  research: Telescope,
+  review: Eye,
+  revision: FilePen,
+  star: Star,
   tests: FlaskConical,
+  tests_failed: CircleX,
+  tests_passed: BadgeCheck,
 };
 
 const GROUP_ICONS: Readonly<Record<Group, LucideIcon>> = {
@@ -96,8 +127,7 @@ export const groupIcon = (group: Group) => GROUP_ICONS[group];
 
 /** The layer's, else the sub-state's, else the group's. */
 export function iconOf({ icon, agentState }: Card): LucideIcon {
-  const name = icon?.replace(/-/g, "_") ?? "";
-  const layer = Object.hasOwn(LAYER_ICONS, name) ? LAYER_ICONS[name] : undefined;
+  const layer = icon !== undefined && Object.hasOwn(LAYER_ICONS, icon) ? LAYER_ICONS[icon] : undefined;
   return layer ?? subStateIcon(agentState.group, agentState.state);
 }
 

@@ -31,9 +31,12 @@ cargo xtask bench forwarder
                      what an agent waits for at each hook, bash + curl beside it
 cargo xtask bench live
                      from what a client shows to what the daemon says, with the real clients
-cargo xtask bench ingest|tail|board|idle [--minutes N]
+cargo xtask bench ingest|tail|idle [--minutes N]
                      the daemon: hooks a second beside a server that keeps nothing; a line until
-                     its event; a restart and the whole board; what it uses at rest
+                     its event; what it uses at rest
+cargo xtask bench board
+                     a restart and the whole board, a thousand readers of the stream, a thousand
+                     live cards in a browser, and from a signal to the screen
 cargo xtask bench usage
                      qd usage over a gigabyte and ten thousand files, ccusage and a plain read
                      beside it
@@ -68,7 +71,11 @@ fn main() -> ExitCode {
         ["bench", "live"] => clients::install()
             .and_then(|()| run("cargo", &["bench", "--package", "qd", "--bench", "live"])),
         ["bench", "usage"] => bench_usage(),
-        ["bench", what @ ("ingest" | "tail" | "board" | "idle"), more @ ..] => {
+        ["bench", "board"] => {
+            run("cargo", &["bench", "--package", "qd", "--bench", "daemon", "--", "board"])
+                .and_then(|()| page::bench())
+        }
+        ["bench", what @ ("ingest" | "tail" | "idle"), more @ ..] => {
             let daemon = ["bench", "--package", "qd", "--bench", "daemon", "--", what];
             run("cargo", &[&daemon[..], more].concat())
         }

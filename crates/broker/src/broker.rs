@@ -15,11 +15,13 @@ use qd_session::event::{Entry, Event};
 use qd_session::id::{ProcessKey, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
+use qd_session::operator::layer::Layers;
 
 use crate::card::Card;
 use crate::fnv::{BASIS, fnv};
 use crate::history::SessionKey;
-use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX, SPENT_MAX};
+use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX, SPENT_MAX, TERMINALS_MAX};
+use crate::sources::terminal::Terminal;
 
 /// Something that happened outside.
 #[derive(Debug)]
@@ -37,6 +39,10 @@ pub enum Input<'a> {
     Dismissed { session: SessionId },
     /// What sessions have cost so far, on the board or not.
     Spent(Vec<(SessionKey, Sum)>),
+    /// A process shows itself there, or nobody can tell where.
+    Located { process: ProcessKey, terminal: Terminal },
+    /// The operator's layers are these from now on.
+    Layers(Layers),
 }
 
 /// Something to be done, in the order given.
@@ -48,6 +54,8 @@ pub enum Output {
     Append(Entry),
     /// A card is new or looks different.
     Show(Box<Card>),
+    /// Somebody should look where this process shows itself.
+    Locate(ProcessKey),
     /// A card has left the board: it ended long ago, or it ended and was dismissed.
     Remove(SessionId),
 }
@@ -63,7 +71,13 @@ pub struct Broker {
     looks: BTreeSet<(Timestamp, SessionId)>,
     /// Of sessions that nothing else is known of yet.
     spent: BTreeMap<(Harness, Arc<str>), Sum>,
+    /// Other words for what the core says, put on when a card is made.
+    layers: Layers,
+    /// Of processes that carry a session; empty while one is looked for.
+    terminals: Terminals,
 }
+
+type Terminals = BTreeMap<ProcessKey, Terminal>;
 
 struct Tracked {
     session: Session,
@@ -117,6 +131,20 @@ impl Broker {
                 }
             }
             Input::Spent(spent) => self.take_spent(now, spent, &mut outputs),
+            Input::Located { process, terminal } => {
+                self.terminals.insert(process.clone(), terminal);
+                let carried = self.roster.iter().filter(|(_, tracked)| {
+                    tracked.session.monitor().carriers().any(|carrier| *carrier == process)
+                });
+                let carried: Vec<SessionId> = carried.map(|(id, _)| id.clone()).collect();
+                carried.iter().for_each(|id| self.show(now, id, &mut outputs));
+            }
+            Input::Layers(layers) => {
+                self.layers = layers;
+                let shown = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_some());
+                let shown: Vec<SessionId> = shown.map(|(id, _)| id.clone()).collect();
+                shown.iter().for_each(|id| self.show(now, id, &mut outputs));
+            }
         }
         outputs
     }
@@ -153,9 +181,12 @@ impl Broker {
 
     /// Every card on the board as of `now`, in its order.
     pub fn cards(&self, now: Timestamp) -> Vec<Card> {
-        let mut cards: Vec<Card> =
-            self.roster.values().filter_map(|tracked| tracked.card_on_board(now)).collect();
-        cards.sort_by_key(|card| card.agent_state.urgency());
+        let mut cards: Vec<Card> = self
+            .roster
+            .values()
+            .filter_map(|tracked| tracked.card_on_board(now, &self.layers, &self.terminals))
+            .collect();
+        cards.sort_by_key(|card| card.agent_state.place());
         cards
     }
 
@@ -170,7 +201,9 @@ impl Broker {
         };
         let mut found: Vec<&Tracked> = self.roster.values().filter(is_wanted).collect();
         found.sort_by_key(|tracked| std::cmp::Reverse(tracked.heard()));
-        let cards = found.into_iter().filter_map(|tracked| tracked.card(now));
+        let cards = found
+            .into_iter()
+            .filter_map(|tracked| tracked.card(now, &self.layers, &self.terminals));
         cards.take(wanted.count_max).collect()
     }
 
@@ -184,7 +217,7 @@ impl Broker {
 
     /// The card of one session, on the board or not.
     pub fn card(&self, now: Timestamp, id: &SessionId) -> Option<Card> {
-        self.roster.get(id)?.card(now)
+        self.roster.get(id)?.card(now, &self.layers, &self.terminals)
     }
 
     /// The session that an operator's word means: an id of ours, an agent's own id, or a prefix
@@ -336,7 +369,7 @@ impl Broker {
 
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get_mut(id) else { return };
-        match tracked.card_on_board(now) {
+        match tracked.card_on_board(now, &self.layers, &self.terminals) {
             Some(card) => {
                 if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
                     outputs.push(Output::Show(Box::new(card.clone())));
@@ -348,18 +381,42 @@ impl Broker {
                 outputs.extend(was_shown.map(|_| Output::Remove(id.clone())));
             }
         }
+        let unlocated: Vec<ProcessKey> = match &tracked.shown {
+            Some(_) => tracked.session.monitor().carriers().cloned().collect(),
+            None => Vec::new(),
+        };
         let look = tracked.next_look(now);
         if look != tracked.look {
             tracked.look.map(|old| self.looks.remove(&(old, id.clone())));
             look.map(|new| self.looks.insert((new, id.clone())));
             tracked.look = look;
         }
+        for process in unlocated {
+            self.locate(process, outputs);
+        }
+    }
+
+    /// Each process once: it does not move.
+    fn locate(&mut self, process: ProcessKey, outputs: &mut Vec<Output>) {
+        if self.terminals.contains_key(&process) {
+            return;
+        }
+        if self.terminals.len() >= TERMINALS_MAX {
+            let carried: BTreeSet<ProcessKey> =
+                self.carriers().map(|(_, _, process)| process.clone()).collect();
+            self.terminals.retain(|process, _| carried.contains(process));
+        }
+        if self.terminals.len() < TERMINALS_MAX {
+            self.terminals.insert(process.clone(), Terminal::default());
+            outputs.push(Output::Locate(process));
+        }
     }
 }
 
 impl Tracked {
-    fn card(&self, now: Timestamp) -> Option<Card> {
-        Card::of(now, &self.session, self.harness, &self.vendor_id, self.spent.as_ref())
+    fn card(&self, now: Timestamp, layers: &Layers, terminals: &Terminals) -> Option<Card> {
+        let spent = self.spent.as_ref();
+        Card::of(now, &self.session, self.harness, &self.vendor_id, spent, layers, terminals)
     }
 
     fn heard(&self) -> Timestamp {
@@ -367,8 +424,13 @@ impl Tracked {
     }
 
     /// The board shows what lives, and what ended lately and was not dismissed.
-    fn card_on_board(&self, now: Timestamp) -> Option<Card> {
-        let card = self.card(now)?;
+    fn card_on_board(
+        &self,
+        now: Timestamp,
+        layers: &Layers,
+        terminals: &Terminals,
+    ) -> Option<Card> {
+        let card = self.card(now, layers, terminals)?;
         let leaves = card.ended().is_some_and(|ended| {
             self.session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS
         });

@@ -1,26 +1,31 @@
 //! A card: one session as a reader outside sees it. The board, the command line and the stream
 //! show this and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::Session;
-use qd_session::id::SessionId;
+use qd_session::id::{ProcessKey, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
+use qd_session::operator::layer::{Icon, Known, Layers};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
 use crate::broker::spelled;
+use crate::sources::terminal::Terminal;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Card {
     pub session_id: SessionId,
     pub harness: Harness,
     /// The agent's own id for the session.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub vendor_id: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -43,6 +48,10 @@ pub struct Card {
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<ProcessView>,
     pub agent_state: AgentState,
+    /// A domain layer's; else the sub-state has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub icon: Option<Icon>,
     pub monitor_view: MonitorView,
     pub usage: UsageView,
     /// What its agents wait for a person for.
@@ -57,12 +66,23 @@ pub struct Card {
 /// Where a session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProcessView {
     pub pid: u32,
+    /// The terminal that shows it: `/dev/pts/3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tty: Option<String>,
+    /// The pane of tmux it sits in: `work:2.1`, or `%3` where the name is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tmux: Option<String>,
+    /// What draws that terminal, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UsageView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -75,17 +95,26 @@ pub struct UsageView {
     pub spent: Option<SpentView>,
 }
 
-/// Tokens and money, under the names that the usage report has.
+/// Tokens and money, under the names that the usage report has. A session's usage holds all of
+/// it or nothing, so nothing of it is promised.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SpentView {
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub input_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub output_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub cache_creation_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub cache_read_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub total_tokens: u64,
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub cost_usd: f64,
     /// A part of the money is a guess: the price of a model is not known.
+    #[cfg_attr(feature = "schema", schema(required = false))]
     pub estimated: bool,
 }
 
@@ -105,6 +134,7 @@ impl From<&Sum> for SpentView {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RequestView {
     pub request_id: String,
     pub kind: RequestKind,
@@ -115,12 +145,14 @@ pub struct RequestView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
     pub since: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SubagentView {
     pub agent_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,30 +168,39 @@ impl Card {
         harness: Harness,
         vendor_id: &Arc<str>,
         spent: Option<&Sum>,
+        layers: &Layers,
+        terminals: &BTreeMap<ProcessKey, Terminal>,
     ) -> Option<Self> {
         let monitor = session.monitor();
         let about = monitor.about();
+        let mut agent_state = session.resolve(now)?;
         let text = |part: Option<&Option<Box<Latest<Arc<str>>>>>| {
             part.and_then(Option::as_ref).map(|known| known.value.to_string())
         };
         let usage = about.and_then(|about| about.usage.as_ref()).map(|usage| &usage.value);
+        let cwd = text(about.map(|about| &about.cwd));
+        let known = Known {
+            state: &agent_state,
+            monitor,
+            harness: harness.name(),
+            project: cwd.as_deref(),
+        };
+        let icon = layers.dress(&known).and_then(|dress| dress.put_on(&mut agent_state));
         Some(Self {
             session_id: session.id().clone(),
             harness,
             vendor_id: vendor_id.clone(),
             title: monitor.title().map(str::to_owned),
-            cwd: text(about.map(|about| &about.cwd)),
+            cwd,
             branch: text(about.map(|about| &about.branch)),
             transcript: text(about.map(|about| &about.transcript)),
             forked_from: text(about.map(|about| &about.forked_from))
                 .map(|vendor_id| spelled(harness, &vendor_id)),
             mode: text(about.map(|about| &about.mode)),
             resume_command: harness.resume_command(vendor_id),
-            place: monitor.carriers().find_map(|key| {
-                let (pid, _) = key.as_str().split_once(':')?;
-                Some(ProcessView { pid: pid.parse().ok()? })
-            }),
-            agent_state: session.resolve(now)?,
+            place: monitor.carriers().find_map(|key| ProcessView::of(key, terminals.get(key))),
+            agent_state,
+            icon,
             monitor_view: view(monitor),
             usage: UsageView {
                 model: usage.and_then(|usage| usage.model.as_deref()).map(str::to_owned),
@@ -211,6 +252,7 @@ impl Card {
             resume_command: _,
             place,
             agent_state,
+            icon,
             monitor_view,
             usage,
             requests,
@@ -225,8 +267,17 @@ impl Card {
             && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
             && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
             && *place == other.place
-            && *monitor_view == other.monitor_view
+            && (*monitor_view, *icon) == (other.monitor_view, other.icon)
             && agent_state.reads_like(&other.agent_state)
+    }
+}
+
+impl ProcessView {
+    fn of(key: &ProcessKey, terminal: Option<&Terminal>) -> Option<Self> {
+        let (pid, _) = key.as_str().split_once(':')?;
+        let Terminal { tty, tmux, program } = terminal.cloned().unwrap_or_default();
+        let tmux = tmux.map(|pane| pane.name.unwrap_or(pane.id));
+        Some(Self { pid: pid.parse().ok()?, tty, tmux, program })
     }
 }
 

@@ -23,6 +23,7 @@ pub struct Detail {
 /// A fact, when it happened and who told it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EvidenceLine {
     pub at: Timestamp,
     pub source: Source,

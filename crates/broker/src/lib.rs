@@ -14,6 +14,7 @@ pub mod error;
 mod fnv;
 pub mod history;
 pub mod hook_intake;
+pub mod layers_file;
 pub mod limits;
 pub mod runtime;
 pub mod sources;

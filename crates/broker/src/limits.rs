@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Sessions kept in memory, about 800 bytes each: as many as the journal keeps.
 pub const SESSIONS_MAX: usize = 20_000;
 
+/// Longest file of an operator's layers: a hundred rules with room for comments.
+pub const LAYERS_FILE_BYTES_MAX: u64 = 64 << 10;
+
 /// How long an ended session stays on the board; then it is history.
 pub const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -376,3 +379,14 @@ pub const EVIDENCE_LINES_MAX: usize = 20;
 
 /// Longest line of evidence.
 pub const EVIDENCE_TEXT_CHARS_MAX: usize = 200;
+
+/// Longest name of a terminal, a pane or a socket.
+pub const TERMINAL_TEXT_BYTES_MAX: usize = 512;
+
+/// How long tmux may take for a question, and how often we look whether it has answered. It takes
+/// some milliseconds; a server that hangs must not hold a thread.
+pub const TMUX_WAIT: Duration = Duration::from_secs(1);
+pub const TMUX_LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Terminals that are remembered: of every process that may carry a session.
+pub const TERMINALS_MAX: usize = 4_096;

@@ -20,6 +20,7 @@ use qd_harness::usage::Sum;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
+use qd_session::operator::layer::Layers;
 use qd_store::{Journal, Opened};
 use tokio::sync::{broadcast, mpsc, watch};
 use tracing::{info, warn};
@@ -34,15 +35,17 @@ use crate::broker::{Broker, Input};
 use crate::detail::{Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
+use crate::layers_file::LayersFile;
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
 use crate::sources::codex_daemon::CodexDaemon;
-use crate::sources::doorbell::Doorbell;
+use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{Files, News};
 use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
 use crate::sources::places::{PlaceKind, places};
 use crate::sources::processes::Process;
+use crate::sources::terminal::{Located, Locator};
 use crate::sources::watch::{Root, Tells};
 
 /// Where to look and where to remember.
@@ -55,6 +58,8 @@ pub struct Settings {
     pub state: PathBuf,
     /// Servers of OpenCode and Kilo that are not found by looking: URLs.
     pub opencode_servers: Vec<String>,
+    /// The operator's domain layers, a file called `layers.toml`; need not be there.
+    pub layers: PathBuf,
 }
 
 impl Settings {
@@ -73,6 +78,7 @@ pub struct Runtime {
     journal: Journal,
     files: Files,
     holders: Holders,
+    locator: Locator,
     codex_daemon: CodexDaemon,
     opencode_servers: OpencodeServers,
     /// Processes that have a registry file: it tells of their end. Until all is read.
@@ -85,6 +91,7 @@ pub struct Runtime {
     spool_due: bool,
     /// Something in the spool was in flight from the socket as well when we last looked.
     spool_overlaps: bool,
+    layers: WatchedLayers,
     known: KnownIds,
     orders: mpsc::Receiver<Order>,
     changes: broadcast::Sender<Arc<Change>>,
@@ -102,6 +109,13 @@ pub struct Runtime {
 /// In an event of OpenCode's server: a response has come to its end.
 const STEP_ENDED: &[u8] = b"step-finish";
 
+/// The operator's layers, and what rings when they change.
+struct WatchedLayers {
+    path: PathBuf,
+    home: PathBuf,
+    bell: Doorbell,
+}
+
 struct OpenBooks {
     keeper: Bookkeeper,
     news: mpsc::Receiver<BookNews>,
@@ -116,11 +130,14 @@ impl Runtime {
             .map_err(Error::Journal)?;
         report(&opened);
         let spool = Spool::open(&settings.spool())?;
-        let spool_bell = Doorbell::at("qd-spool", vec![frames_in(settings.spool())])?;
+        let spool_bell =
+            Doorbell::at("qd-spool", vec![frames_in(settings.spool())], Rings::ForNews)?;
+        let layers = WatchedLayers::start(settings)?;
         let places = places(&settings.home, &settings.environment);
-        let (broker, known) = restore(&journal)?;
+        let (broker, known) = restore(&journal, layers.read())?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
         let holders = Holders::start(&places, now)?;
+        let locator = Locator::start()?;
         let socket = places.iter().find(|place| place.kind == PlaceKind::Socket);
         let socket = socket.map(|place| place.path.clone()).unwrap_or_default();
         let codex_daemon = CodexDaemon::start(socket, now)?;
@@ -134,6 +151,7 @@ impl Runtime {
             journal,
             files,
             holders,
+            locator,
             codex_daemon,
             opencode_servers,
             registered: BTreeSet::new(),
@@ -141,6 +159,7 @@ impl Runtime {
             spool_bell,
             spool_due: true,
             spool_overlaps: false,
+            layers,
             known,
             orders,
             changes,
@@ -192,9 +211,17 @@ impl Runtime {
                 }
                 news = self.files.next(), if room => self.read(news)?,
                 news = self.holders.next(), if room => self.hear_holders(news)?,
+                located = self.locator.next(), if room => {
+                    let Located { process, terminal } = located;
+                    self.hand_in(now(), Input::Located { process, terminal });
+                }
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
+                () = self.layers.bell.rung(), if room => {
+                    let layers = self.layers.read();
+                    self.hand_in(now(), Input::Layers(layers));
+                }
                 () = asleep => self.hand_in(now(), Input::Woken),
             }
             self.commit();
@@ -352,10 +379,9 @@ impl Runtime {
     fn recheck_carriers(&mut self) {
         let mut carriers = Vec::new();
         for (harness, vendor_id, key) in self.broker.carriers() {
-            let Some((pid, start)) = key.as_str().split_once(':') else { continue };
-            let (Ok(pid), Ok(start)) = (pid.parse(), start.parse()) else { continue };
-            if harness != Harness::ClaudeCode || !self.registered.contains(&pid) {
-                carriers.push((harness, vendor_id.clone(), Process { pid, start }));
+            let Some(process) = Process::named(key.as_str()) else { continue };
+            if harness != Harness::ClaudeCode || !self.registered.contains(&process.pid) {
+                carriers.push((harness, vendor_id.clone(), process));
             }
         }
         for (harness, vendor_id, process) in carriers {
@@ -527,6 +553,7 @@ impl Runtime {
             warn!(%error, "frames stay in the spool; their ids are known");
         }
         pending.acks.drain(..).for_each(|ack| handle::answer(ack, Delivered::Taken));
+        pending.locate.drain(..).for_each(|process| self.locator.look(process));
         pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
         for news in pending.news.drain(..) {
             self.health.changes += 1;
@@ -565,6 +592,24 @@ impl Runtime {
     }
 }
 
+impl WatchedLayers {
+    /// The bell is there before anybody reads, so that no change is missed.
+    fn start(settings: &Settings) -> Result<Self, Error> {
+        let (path, home) = (settings.layers.clone(), settings.home.clone());
+        let bell = Doorbell::at("qd-layers", vec![LayersFile::root(&path)], Rings::ForEnds)?;
+        Ok(Self { path, home, bell })
+    }
+
+    fn read(&self) -> Layers {
+        let LayersFile { layers, troubles } = LayersFile::read(&self.path, &self.home);
+        for trouble in troubles {
+            warn!(place = trouble.place, what = trouble.what, "layers.toml");
+        }
+        info!(rules = layers.rules_len(), "domain layers");
+        layers
+    }
+}
+
 /// What the bookkeeper tells next; never, where there is none.
 async fn told(books: &mut Option<OpenBooks>) -> BookNews {
     let Some(open) = books else { return pending().await };
@@ -577,9 +622,10 @@ async fn told(books: &mut Option<OpenBooks>) -> BookNews {
 
 /// Brings back the sessions, the ids of the hooks that were taken, and, by letting them hear the
 /// last ones again, what the handlers knew.
-fn restore(journal: &Journal) -> Result<(Broker, KnownIds), Error> {
+fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Error> {
     let now = now();
     let mut broker = Broker::default();
+    broker.handle(now, Input::Layers(layers));
     let loaded = journal.load().map_err(Error::Journal)?;
     for damaged in &loaded.damaged {
         warn!(session = damaged.session.as_str(), seq = damaged.seq, "a damaged record, set aside");

@@ -45,6 +45,7 @@ impl Place {
             environment: BTreeMap::new(),
             state: self.0.join("state"),
             opencode_servers: Vec::new(),
+            layers: self.0.join("config/layers.toml"),
         };
         let (stop, stopped) = watch::channel(false);
         let (mut runtime, handle) = Runtime::open(&settings, stopped).expect("it opens");

@@ -64,7 +64,7 @@ impl World {
     fn entries(&self) -> Vec<Entry> {
         let entries = self.outputs.iter().filter_map(|(_, output)| match output {
             Output::Append(entry) => Some(entry.clone()),
-            Output::Found { .. } | Output::Show(_) | Output::Remove(_) => None,
+            Output::Found { .. } | Output::Show(_) | Output::Locate(_) | Output::Remove(_) => None,
         });
         entries.collect()
     }
@@ -72,19 +72,19 @@ impl World {
     fn shown(&self) -> Vec<(Timestamp, Arc<str>, String)> {
         let shown = self.outputs.iter().filter_map(|(at, output)| match output {
             Output::Show(card) => Some((*at, card.vendor_id.clone(), seen_as(card))),
-            Output::Found { .. } | Output::Append(_) | Output::Remove(_) => None,
+            Output::Found { .. } | Output::Append(_) | Output::Locate(_) | Output::Remove(_) => {
+                None
+            }
         });
         changes(shown.collect())
     }
 }
 
+/// In the core's words: a replay has no layers.
 fn seen_as(card: &Card) -> String {
-    format!(
-        "{:?}/{} {}",
-        card.agent_state.group,
-        card.agent_state.state.as_str(),
-        card.agent_state.label
-    )
+    let state = &card.agent_state;
+    let label = state.core_label.as_ref().unwrap_or(&state.label);
+    format!("{:?}/{} {label}", state.group, state.state.as_str())
 }
 
 /// A card is shown again for other reasons than its state; a replay is not.
@@ -140,7 +140,7 @@ fn the_journal_folds_to_what_is_shown_and_comes_first() {
                 Output::Show(card) => {
                     assert!(journaled.contains_key(&card.session_id), "shown before it is kept");
                 }
-                Output::Found { .. } | Output::Remove(_) => {}
+                Output::Found { .. } | Output::Locate(_) | Output::Remove(_) => {}
             }
         }
         let entries = world.entries();

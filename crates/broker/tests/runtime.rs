@@ -11,6 +11,7 @@ use qd_broker::Card;
 use qd_broker::hook_intake::{Agent, Frame, FrameId, Mode};
 use qd_broker::runtime::{Board, BoardNews, Delivered, Handle, Runtime, Settings, now};
 use qd_broker::sources::processes::Process;
+use qd_session::operator::layer::Icon;
 use qd_session::operator::{Group, SubState};
 use qd_store::Journal;
 use tokio::sync::watch;
@@ -38,6 +39,7 @@ impl Place {
             environment: BTreeMap::new(),
             state: self.folder.join("state"),
             opencode_servers: Vec::new(),
+            layers: self.folder.join("config/layers.toml"),
         }
     }
 
@@ -377,4 +379,42 @@ async fn the_end_of_the_process_that_ran_a_hook_ends_its_session_also_when_nobod
     daemon.until(ended("s-2")).await;
     daemon.stop().await;
     first.wait().expect("gone");
+}
+
+#[tokio::test]
+async fn the_operators_layers_are_read_again_when_they_change() {
+    let place = Place::new("layers");
+    let layers = place.settings().layers;
+    let folder = layers.parent().expect("a folder").to_owned();
+    let daemon = place.start();
+    let hook = |event, more| place.hook("s-1", event, more);
+    daemon.handle.deliver(hook("UserPromptSubmit", r#","prompt":"go""#)).await;
+    let tool = r#","tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"cargo test"}"#;
+    daemon.handle.deliver(hook("PreToolUse", tool)).await;
+    let reads = |label: &'static str| move |card: &Card| card.agent_state.label == label;
+    let built_in = daemon.until(reads("Running tests")).await;
+    assert_eq!(built_in.agent_state.core_label.as_deref(), Some("Running Bash"));
+
+    // As an editor saves it: the folder is new, and the file comes under another name.
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("new"), "[[rule]]\nlabel = \"Mine\"\nicon = \"star\"\n")
+        .expect("written");
+    fs::rename(folder.join("new"), &layers).expect("renamed");
+    let mine = daemon.until(reads("Mine")).await;
+    assert_eq!(mine.icon, Some(Icon::Star));
+    assert!(mine.agent_state.group == built_in.agent_state.group && is(SubState::ACTING)(&mine));
+
+    fs::write(&layers, "[[rule]\n").expect("written");
+    daemon.until(reads("Running tests")).await;
+    fs::write(&layers, "[[rule]]\nlabel = \"Mine\"\n").expect("written");
+    daemon.until(reads("Mine")).await;
+    fs::remove_file(&layers).expect("removed");
+    daemon.until(reads("Running tests")).await;
+
+    let done = r#","tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"cargo test"},"error":"Exit code 101\nfailed""#;
+    daemon.handle.deliver(hook("PostToolUseFailure", done)).await;
+    daemon.handle.deliver(hook("Stop", r#","last_assistant_message":"I changed it.""#)).await;
+    let failed = daemon.until(reads("Finished, tests fail")).await;
+    assert_eq!(failed.icon, Some(Icon::TestsFailed));
+    daemon.stop().await;
 }

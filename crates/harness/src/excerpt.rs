@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
 
 /// What a call is about: one line on a card.
-pub const ABOUT_BYTES_MAX: usize = 200;
+pub const ABOUT_BYTES_MAX: usize = qd_session::limits::ABOUT_BYTES_MAX;
 
 /// The same in characters, where the cut is shown.
 pub const LABEL_CHARS_MAX: usize = 200;

@@ -41,6 +41,7 @@ use self::threshold::Threshold;
 /// An agent product, as captures and the wire spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Harness {
     ClaudeCode,
     Codex,

@@ -74,8 +74,13 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
     let doors = Doors { socket, port, tokens, hosts: Vec::new() };
     let (stop, stopped) = watch::channel(false);
     let (home, state) = (paths.home.clone(), paths.state.clone());
-    let settings =
-        Settings { home, environment: BTreeMap::new(), state, opencode_servers: Vec::new() };
+    let settings = Settings {
+        home,
+        environment: BTreeMap::new(),
+        layers: state.join("layers.toml"),
+        state,
+        opencode_servers: Vec::new(),
+    };
     let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     let served = tokio::spawn(Server::serve(handle.clone(), Records::default(), doors, stopped));
     let mut running = tokio::spawn(runtime.run());

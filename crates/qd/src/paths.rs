@@ -31,6 +31,11 @@ impl Paths {
         Ok(Self { home, state, config, socket })
     }
 
+    /// The operator's domain layers, beside the settings.
+    pub fn layers(&self) -> PathBuf {
+        self.config.with_file_name("layers.toml")
+    }
+
     /// How far session files were read, and what they told.
     pub fn usage_index(&self) -> PathBuf {
         self.state.join("usage.db")

@@ -7,10 +7,11 @@ use qd_broker::hook_intake;
 use qd_broker::runtime::{Runtime, Settings};
 use qd_broker::sources::places::places;
 use qd_server::{Doors, PORT, Records, Server, Tokens};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::daemon::Daemon;
@@ -31,6 +32,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     if args.detached {
         rustix::process::setsid().context("cannot leave the terminal")?;
     }
+    allow_many_files();
     // Before anybody can know of us: who is told to end while he starts ends well, too.
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
@@ -53,6 +55,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         environment: std::env::vars_os().collect(),
         state: paths.state.clone(),
         opencode_servers: config.opencode_servers,
+        layers: paths.layers(),
     };
     let (mut runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     let mut zone = Zone::of_operator();
@@ -85,6 +88,16 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let removed = std::fs::remove_file(&paths.socket);
     removed.with_context(|| format!("cannot remove {}", paths.socket.display()))?;
     ran?.context("the daemon cannot go on")
+}
+
+/// As many open files as we may have: pages and hooks hold one each, and a shell's usual 1,024 are
+/// fewer than we are willing to serve.
+fn allow_many_files() {
+    let allowed = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: allowed.maximum, ..allowed };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        warn!(%error, "open files stay limited");
+    }
 }
 
 /// Tells the loop to stop and waits until all it took is written.

@@ -13,7 +13,7 @@ use qd_broker::Card;
 use qd_broker::runtime::{Board as Current, BoardNews, Handle};
 use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
-use qd_session::operator::Group;
+use qd_session::operator::{Group, Urgency};
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -55,7 +55,7 @@ struct Board {
 #[derive(Debug)]
 struct Spelled {
     group: Group,
-    urgency: (Group, usize, u64),
+    place: (Group, Urgency, usize, u64),
     json: Bytes,
 }
 
@@ -251,7 +251,7 @@ impl Board {
 
     fn list(&self) -> Bytes {
         let mut cards: Vec<&Spelled> = self.cards.values().collect();
-        cards.sort_by_key(|card| card.urgency);
+        cards.sort_by_key(|card| card.place);
         let len: usize = cards.iter().map(|card| card.json.len() + 1).sum();
         let mut text = Vec::with_capacity(len + 256);
         text.extend_from_slice(b"{\"sessions\":[");
@@ -295,7 +295,7 @@ impl Board {
 impl Spelled {
     fn of(card: &Card) -> Self {
         let state = &card.agent_state;
-        Self { group: state.group, urgency: state.urgency(), json: json(card) }
+        Self { group: state.group, place: state.place(), json: json(card) }
     }
 }
 

@@ -13,7 +13,9 @@ use crate::error::Refusal;
 use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
-use crate::{history, ingest, live, metrics, page, session_page, sign_in, signals, stream, usage};
+use crate::{
+    history, ingest, live, metrics, openapi, page, session_page, sign_in, signals, stream, usage,
+};
 
 /// A route and who may call it.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +37,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 21] = [
+pub const ROUTES: [Route; 22] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     Route { method: "POST", path: "/api/sign-in", need: Need::Code },
     route("POST", "/api/sign-out", Scope::Observe),
@@ -48,6 +50,7 @@ pub const ROUTES: [Route; 21] = [
     route("POST", "/v1/traces", Scope::Ingest),
     route("GET", "/api/health", Scope::Observe),
     route("GET", "/metrics", Scope::Observe),
+    route("GET", "/api/openapi.json", Scope::Observe),
     route("GET", "/api/usage", Scope::Observe),
     route("GET", "/api/history", Scope::Observe),
     route("GET", "/api/live/sessions", Scope::Observe),
@@ -86,6 +89,7 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/browsers/{id}/forget", post(sign_in::forget))
         .route("/api/health", get(live::health))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/openapi.json", get(openapi::openapi))
         .route("/api/usage", get(usage::usage))
         .route("/api/history", get(history::history))
         .route("/api/live/hook", post(ingest::hook))

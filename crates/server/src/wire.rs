@@ -11,9 +11,10 @@ use qd_session::timeline::{Run, Span};
 use qd_session::view::manager::{self, Flags, ManagerState};
 use qd_session::view::monitor::MonitorView;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `GET /api/live/sessions`, and the stream's `snapshot`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionList {
     pub sessions: Vec<Card>,
@@ -21,7 +22,7 @@ pub struct SessionList {
 }
 
 /// `GET /api/live/sessions/{id}`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDetail {
     pub card: Card,
@@ -34,7 +35,7 @@ pub struct SessionDetail {
 }
 
 /// The session in the manager's words, and what its page shows then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagerShown {
     pub state: ManagerState,
@@ -43,7 +44,7 @@ pub struct ManagerShown {
 }
 
 /// `GET /api/live/summary`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub needs_you_count: usize,
@@ -57,14 +58,14 @@ pub struct Summary {
 }
 
 /// The stream's `session_removed`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Removed {
     pub session_id: SessionId,
 }
 
 /// `POST /api/links`: what the link shall allow; `operate` if it does not say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LinkWanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +73,7 @@ pub struct LinkWanted {
 }
 
 /// A link that signs one browser in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
     /// To be put behind the address by which the browser reaches us.
@@ -81,14 +82,14 @@ pub struct Link {
 }
 
 /// `POST /api/sign-in`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignIn {
     pub code: String,
 }
 
 /// `GET /api/usage`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageReport {
     /// By time, the oldest first; else the dearest first.
@@ -101,7 +102,7 @@ pub struct UsageReport {
     pub troubles: Vec<UsageTrouble>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageRow {
     /// The day, the model, the session; none where the files do not say.
@@ -117,7 +118,7 @@ pub struct UsageRow {
 }
 
 /// Under the names that `qd usage --json` has.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageTotals {
     pub input_tokens: u64,
@@ -143,7 +144,7 @@ impl From<&Sum> for UsageTotals {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageTrouble {
     pub path: String,
@@ -151,7 +152,7 @@ pub struct UsageTrouble {
 }
 
 /// `GET /api/history`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryPage {
     pub sessions: Vec<HistoryEntry>,
@@ -160,7 +161,7 @@ pub struct HistoryPage {
     pub before: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     /// Ours, or the client's own where nothing else is known of it.
@@ -182,7 +183,7 @@ pub struct HistoryEntry {
 }
 
 /// `GET /api/health`: who we are and how we are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct About {
     pub version: String,
@@ -193,7 +194,7 @@ pub struct About {
 }
 
 /// Why something was not done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     pub code: String,

@@ -106,7 +106,7 @@ fn turn(at: u64, call: &CallId) -> [AgentEvent; 4] {
             1,
             Fact::ToolStarted { call: call.clone(), tool: ToolName::from("Bash"), about: None },
         ),
-        main(2, Fact::ToolCompleted { call: call.clone(), ok: true }),
+        main(2, Fact::ToolCompleted { call: call.clone(), ok: true, exit_code: None }),
         main(3, Fact::TurnCompleted { last_message: None, background: None, cut_off: false }),
     ]
 }

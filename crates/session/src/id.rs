@@ -12,6 +12,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String))]
         pub struct $name(Arc<str>);
 
         impl $name {

@@ -6,6 +6,24 @@
 /// dozen; ends are kept so that a late start opens nothing. The oldest ended one goes first.
 pub const TOOL_SPANS_MAX: usize = 256;
 
+/// How much handlers keep of what a call is about. A command of that length may have been cut, and
+/// what it returned then says nothing.
+pub const ABOUT_BYTES_MAX: usize = 200;
+
+/// Longest label that a domain layer makes: a line on a card.
+pub const LAYER_LABEL_CHARS_MAX: usize = 80;
+
+/// Most rules of an operator, and most projects that name their layers. Each card is held against
+/// all of them.
+pub const LAYER_RULES_MAX: usize = 100;
+
+/// Longest pattern of a rule, and the memory that one may take when it is compiled.
+pub const LAYER_PATTERN_BYTES_MAX: usize = 256;
+pub const LAYER_PATTERN_COMPILED_BYTES_MAX: usize = 64 << 10;
+
+/// How much of a command is held against a pattern. A request's input may be a whole file.
+pub const LAYER_COMMAND_BYTES_MAX: usize = 4 << 10;
+
 /// Most requests of one session that are open or freshly settled.
 pub const REQUESTS_MAX: usize = 256;
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Milliseconds since the Unix epoch. Comes in with the event; nothing here asks a clock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
@@ -34,6 +35,7 @@ impl fmt::Debug for Timestamp {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Source {
     #[default]
     Fallback,

@@ -7,6 +7,12 @@ use qd_session::machine::{FailurePolicy, HookConfig, ToolFilter};
 fn the_page_shows_the_limits_that_hold() {
     let [first, second] = LLM_RETRY_DELAYS_MS;
     let held = [
+        ("ABOUT_BYTES_MAX", ABOUT_BYTES_MAX.to_string()),
+        ("LAYER_LABEL_CHARS_MAX", LAYER_LABEL_CHARS_MAX.to_string()),
+        ("LAYER_RULES_MAX", LAYER_RULES_MAX.to_string()),
+        ("LAYER_PATTERN_BYTES_MAX", LAYER_PATTERN_BYTES_MAX.to_string()),
+        ("LAYER_PATTERN_COMPILED_BYTES_MAX", LAYER_PATTERN_COMPILED_BYTES_MAX.to_string()),
+        ("LAYER_COMMAND_BYTES_MAX", LAYER_COMMAND_BYTES_MAX.to_string()),
         ("TOOL_SPANS_MAX", TOOL_SPANS_MAX.to_string()),
         ("REQUESTS_MAX", REQUESTS_MAX.to_string()),
         ("SUBAGENTS_MAX", SUBAGENTS_MAX.to_string()),

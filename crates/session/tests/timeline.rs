@@ -23,7 +23,7 @@ fn started(at: u64, call: &str) -> Entry {
 }
 
 fn ended(at: u64, call: &str, ok: bool) -> Entry {
-    told(at, Fact::ToolCompleted { call: CallId::new(call), ok })
+    told(at, Fact::ToolCompleted { call: CallId::new(call), ok, exit_code: None })
 }
 
 fn finished(at: u64) -> Entry {

@@ -164,7 +164,7 @@ fn entry(of: u64, n: u64) -> Entry {
             tool: ToolName::from("Bash"),
             about: Some("cargo test --workspace --no-fail-fast 2>&1 | tail -40".into()),
         },
-        _ => Fact::ToolCompleted { call, ok: true },
+        _ => Fact::ToolCompleted { call, ok: true, exit_code: None },
     };
     let at = Timestamp(1_760_000_000_000 + n);
     let event = AgentEvent::main(at, Source::Hook, fact);

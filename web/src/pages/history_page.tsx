@@ -11,6 +11,7 @@ import { Blank } from "../parts/blank";
 import { Link } from "../parts/link";
 import { RefusedBlank } from "../parts/refused_blank";
 import { sessionPath } from "../route";
+import { piecesOf } from "../snippet";
 import type { HistoryEntry, HistoryPage as Page } from "../wire";
 
 const HARNESSES = ["claude_code", "codex", "gemini_cli", "opencode", "kilo_code", "cline", "acp"];
@@ -88,7 +89,7 @@ function Entry({ entry }: { entry: HistoryEntry }) {
           {moment(entry.endedAt, Date.now())}
         </time>
       </p>
-      {entry.snippet !== undefined && <p className="snippet">{entry.snippet}</p>}
+      {entry.snippet !== undefined && <Snippet text={entry.snippet} />}
       <ul className="facts">
         <li>{harnessName(entry.harness)}</li>
         {entry.project !== undefined && <li title={entry.project}>{projectOf(entry.project)}</li>}
@@ -97,6 +98,16 @@ function Entry({ entry }: { entry: HistoryEntry }) {
         {entry.costUsd !== undefined && <li className="number">{money(entry.costUsd)}</li>}
       </ul>
     </li>
+  );
+}
+
+function Snippet({ text }: { text: string }) {
+  return (
+    <p className="snippet">
+      {piecesOf(text).map((piece, index) =>
+        piece.isFound ? <mark key={index}>{piece.text}</mark> : <span key={index}>{piece.text}</span>,
+      )}
+    </p>
   );
 }
 

@@ -18,9 +18,9 @@ export function ShareBars({ rows, nameOf }: Props) {
       {(shown) => (
         <ol className="shares">
           {shown.map((row) => (
-            <li key={row.key}>
+            <li key={row.key ?? ""}>
               <span className="share-name" title={row.key}>
-                {nameOf(row.key)}
+                {row.key === undefined ? "not told" : nameOf(row.key)}
               </span>
               <span className="share-tokens number">{tokens(row.totalTokens)}</span>
               <span className="share-cost number">{money(row.totalCost, row.estimated)}</span>

@@ -201,3 +201,59 @@ test("the policy of the page lets no other script run", async () => {
   });
   expect(tried).toMatchObject({ script: true, html: true, ran: false });
 });
+
+/** A session file of Claude Code: a prompt, a call with its result, an answer. */
+function transcript(id: string): string {
+  const day = new Date().toISOString().slice(0, 10);
+  const common = { sessionId: id, cwd: "/w/atlas", gitBranch: "main", version: "2.1.325" };
+  const usage = { input_tokens: 4_000, output_tokens: 500 };
+  const model = "claude-opus-4-6";
+  const said = (nth: number, content: object) => ({
+    ...common,
+    type: "assistant",
+    uuid: `a${nth}`,
+    requestId: `req_${nth}`,
+    timestamp: `${day}T00:00:0${nth}.000Z`,
+    message: { id: `msg_${nth}`, role: "assistant", model, content: [content], usage },
+  });
+  const heard = (nth: number, content: unknown) => ({
+    ...common,
+    type: "user",
+    uuid: `u${nth}`,
+    timestamp: `${day}T00:00:0${nth}.000Z`,
+    message: { role: "user", content },
+  });
+  const lines = [
+    heard(1, "Mend the zebra parser"),
+    said(2, { type: "tool_use", id: "toolu_1", name: "Bash", input: { command: "cargo test zebra" } }),
+    heard(3, [{ type: "tool_result", tool_use_id: "toolu_1", content: "3 passed" }]),
+    said(4, { type: "text", text: "The zebra parser is mended." }),
+  ];
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+}
+
+test("what the daemon read of a session is on its pages", async () => {
+  const id = "4f9d2c1a-0000-4000-8000-000000000001";
+  const files = { [`.claude/projects/-w-atlas/${id}.jsonl`]: transcript(id) };
+  const daemon = kept(await Daemon.serve(files));
+  await daemon.hook({ ...prompt(id), transcript_path: undefined });
+  const { page, troubles } = await seen(daemon);
+  const card = page.locator("article");
+  await card.getByText("$").first().waitFor();
+  await card.getByRole("link").first().click();
+  await page.getByText("The zebra parser is mended.").waitFor();
+  await page.getByText("cargo test zebra").first().waitFor();
+  await picture(page, "real-session");
+  await accessible(page);
+
+  await page.goto(`${daemon.url}/usage`);
+  await page.getByText("claude-opus-4-6").first().waitFor();
+  await page.getByText("/w/atlas").or(page.getByTitle("/w/atlas")).first().waitFor();
+  await picture(page, "real-usage");
+
+  await page.goto(`${daemon.url}/history`);
+  await page.getByRole("searchbox").fill("zebra");
+  await page.locator("mark", { hasText: "zebra" }).first().waitFor();
+  await picture(page, "real-history");
+  expect(troubles).toEqual([]);
+});

@@ -2,9 +2,9 @@
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 const PROGRAM = process.env["QD_PROGRAM"] ?? resolve(import.meta.dirname, "../../../target/debug/qd");
@@ -36,8 +36,10 @@ export class Daemon {
     };
   }
 
-  static async serve(): Promise<Daemon> {
+  /** With files in its home, as agents left them there. */
+  static async serve(files: Readonly<Record<string, string>> = {}): Promise<Daemon> {
     const daemon = new Daemon();
+    for (const [path, text] of Object.entries(files)) daemon.write(path, text);
     await daemon.run(["serve", "--port", "0"]);
     return daemon;
   }
@@ -49,6 +51,12 @@ export class Daemon {
     // It has folders of its own, and says where.
     for (const [, name, value] of said.matchAll(/(XDG_\w+)=(\S+)/g)) daemon.environment[name!] = value;
     return daemon;
+  }
+
+  private write(path: string, text: string): void {
+    const file = join(this.environment["HOME"] ?? "", path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
   }
 
   token(scope: "ingest" | "operate"): string {

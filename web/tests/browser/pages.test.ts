@@ -3,7 +3,7 @@
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import type { HistoryPage, TranscriptEntry, UsageReport, UsageRow } from "../../src/wire";
+import type { HistoryEntry, HistoryPage, TranscriptEntry, UsageReport, UsageRow } from "../../src/wire";
 import { Between } from "./between";
 import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
 import { Daemon } from "./daemon";
@@ -52,6 +52,7 @@ function usage(url: URL): UsageReport {
   const rows = (keys[url.searchParams.get("by") ?? ""] ?? []).map((key, index) => usageRow(key, 12 - index));
   return {
     rows,
+    troubles: [],
     totals: usageRow(
       "",
       rows.reduce((sum, row) => sum + row.totalCost, 0),
@@ -62,7 +63,7 @@ function usage(url: URL): UsageReport {
 function history(url: URL): HistoryPage {
   const { searchParams: wanted } = url;
   const now = Date.now();
-  const entry = (id: string) => ({
+  const entry = (id: string): HistoryEntry => ({
     sessionId: id,
     harness: "codex",
     title: `Past ${id}`,

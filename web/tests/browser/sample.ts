@@ -1,6 +1,15 @@
 /** Boards for tests: cards as the server writes them. */
 
-import type { Card, Group, RequestView, SessionDetail, SessionList, TranscriptEntry } from "../../src/wire";
+import type {
+  AgentState,
+  Card,
+  Evidence,
+  Group,
+  RequestView,
+  SessionDetail,
+  SessionList,
+  TranscriptEntry,
+} from "../../src/wire";
 
 /** Every sub-state that is known, and one that nobody knows. */
 export const SUB_STATES: readonly (readonly [Group, string])[] = [
@@ -27,8 +36,8 @@ const NOW = Date.now();
 
 export function card(id: string, group: Group, state: string, more: Partial<Card> = {}): Card {
   const since = NOW - 90_000;
-  const evidence = [{ source: "hook", at: since, event: "approval_requested" }];
-  const agentState = {
+  const evidence: Evidence[] = [{ source: "hook", at: since, event: "approval_requested" }];
+  const agentState: AgentState = {
     group,
     state,
     label: `Label of ${state}`,
@@ -57,6 +66,7 @@ export function card(id: string, group: Group, state: string, more: Partial<Card
     },
     requests: [],
     subagents: [],
+    startedAt: since,
     lastSignal: since,
     unrecognised: 0,
     where: { pid: 48213, tty: "/dev/pts/4", tmux: "work:2.1" },
@@ -134,7 +144,15 @@ export function detail(of: Card): SessionDetail {
   const now = Date.now();
   return {
     card: of,
-    managerView: {},
+    managerView: {
+      state: "idle",
+      inputEnabled: true,
+      isActive: false,
+      showAutoModeWarning: false,
+      showCancelButton: false,
+      showResumeButton: false,
+      showSpinner: false,
+    },
     monitorView: of.monitorView,
     evidence: [{ at: now - 70_000, source: "hook", text: `a permission was asked for ${HOSTILE}` }],
     runs: [

@@ -13,6 +13,7 @@ function card(sessionId: string, group: Group, state: string, since: number, mor
     usage: {},
     requests: [],
     subagents: [],
+    startedAt: since,
     lastSignal: since,
     unrecognised: 0,
     ...more,
@@ -108,4 +109,17 @@ test("what works or was delivered by itself is not dismissed", () => {
     false,
     true,
   ]);
+});
+
+test("a layer's wish moves a card within its group, and never out of it", () => {
+  const wished = (sessionId: string, urgency: number) => {
+    const plain = card(sessionId, "needs_you", "idle", 1);
+    return { ...plain, agentState: { ...plain.agentState, urgency } };
+  };
+  const cards = [
+    wished("last", -1),
+    card("permission", "needs_you", "needs_permission", 1),
+    wished("first", 1),
+  ];
+  expect(ids(grouped(cards).needs_you)).toEqual(["first", "permission", "last"]);
 });

@@ -1,13 +1,30 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 import { duration, money, shortDuration, tokens, words } from "../../src/amount";
 import { asksNobody, harnessName } from "../../src/harness";
 import { codeIn } from "../../src/pages/sign_in_page";
 import { routeOf, sessionPath } from "../../src/route";
+import { piecesOf } from "../../src/snippet";
 import { segments, shares, timeIn } from "../../src/spans";
+import { iconOf, LAYER_ICONS, subStateIcon } from "../../src/sub_state";
 import { opened, withNewer, withOlder } from "../../src/transcript";
 import { dayOf, daysUntil, everyDay, roundUp } from "../../src/usage_days";
-import type { GroupSpan, TranscriptEntry } from "../../src/wire";
+import type { Card, GroupSpan, TranscriptEntry } from "../../src/wire";
+
+test("the words that were looked for stand out of a snippet, however it is cut", () => {
+  const spelled = (snippet: string) =>
+    piecesOf(snippet).map(({ text, isFound }) => (isFound ? `[${text}]` : text));
+  expect(spelled("the \u0002zebra\u0003 and \u0002zebras\u0003")).toEqual([
+    "the ",
+    "[zebra]",
+    " and ",
+    "[zebras]",
+  ]);
+  expect(spelled("cut \u0002zeb")).toEqual(["cut ", "[zeb]"]);
+  expect(spelled("\u0003odd")).toEqual(["\u0003odd"]);
+  expect(spelled("")).toEqual([]);
+});
 
 test("times, tokens and money are short", () => {
   expect([0, 59_999, 60_000, 3_599_999, 3_900_000, 90_000_000, -5].map(duration)).toEqual([
@@ -113,7 +130,20 @@ test("days without use are days too", () => {
     cacheReadTokens: 0,
     totalTokens: 2,
     totalCost: 3,
+    estimated: false,
   };
   expect(everyDay([row], days).map((day) => day.cost)).toEqual([0, 3, 0]);
   expect([0, 0.2, 7, 31, 1000].map(roundUp)).toEqual([1, 0.2, 8, 40, 1000]);
+});
+
+test("every icon that the operator's page names has a picture, and an unknown one falls back", () => {
+  const page = readFileSync(new URL("../../../docs/layers.md", import.meta.url), "utf8");
+  const list = page.split("`icon` is one of:")[1]?.trim().split("\n")[0] ?? "";
+  expect(list.split(" ").map((name) => name.replaceAll("`", ""))).toEqual(Object.keys(LAYER_ICONS).sort());
+  const shown = (icon?: string) =>
+    iconOf({ icon, agentState: { group: "autonomous", state: "acting" } } as unknown as Card);
+  expect(shown("tests")).toBe(LAYER_ICONS.tests);
+  expect([shown(), shown("unicorn"), shown("toString")]).toEqual(
+    Array(3).fill(subStateIcon("autonomous", "acting")),
+  );
 });

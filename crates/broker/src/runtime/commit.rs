@@ -2,6 +2,7 @@
 
 use std::future::pending;
 
+use qd_session::id::ProcessKey;
 use qd_store::{Batch, Journal, Receipt, Written};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -22,6 +23,8 @@ pub struct Pending {
     pub frames: Vec<hook_intake::FrameId>,
     /// Frames from the spool.
     pub spooled: Option<hook_intake::Batch>,
+    /// Processes whose terminal somebody should look up.
+    pub locate: Vec<ProcessKey>,
     /// Of the hooks in it.
     pub bytes: usize,
 }
@@ -38,6 +41,7 @@ impl Pending {
             }
             Output::Append(entry) => self.batch.entries.push(entry),
             Output::Show(card) => self.news.push(News::Shown(card)),
+            Output::Locate(process) => self.locate.push(process),
             Output::Remove(session) => self.news.push(News::Removed(session)),
         }
     }
@@ -57,6 +61,7 @@ impl Pending {
             && self.news.is_empty()
             && self.acks.is_empty()
             && self.dismissals.is_empty()
+            && self.locate.is_empty()
             && self.spooled.is_none()
     }
 

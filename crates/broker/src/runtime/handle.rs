@@ -57,6 +57,7 @@ pub struct Board {
 /// How the daemon itself is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Health {
     /// Everything that was there at the start has been read.
     pub caught_up: bool,

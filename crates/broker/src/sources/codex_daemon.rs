@@ -30,7 +30,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use self::company::Company;
 use self::inquiry::Inquiry;
-use super::doorbell::Doorbell;
+use super::doorbell::{Doorbell, Rings};
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use super::watch::{Root, Tells};
@@ -54,7 +54,7 @@ impl CodexDaemon {
         let what = (Harness::Codex, Channel::AppServer);
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
         let processes = Processes::new()?;
-        let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)])?;
+        let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)], Rings::ForNews)?;
         let observer = Observer {
             socket,
             bell,

@@ -1,4 +1,4 @@
-//! Rings when a file in one of some folders came or changed: whoever waits need not look.
+//! Rings when a file in one of some folders came, changed or went: whoever waits need not look.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -11,6 +11,15 @@ use tokio::sync::Notify;
 use crate::Error;
 use crate::sources::watch::{ChangeKind, Root, Watch};
 
+/// What it rings for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rings {
+    /// A file that came or changed.
+    ForNews,
+    /// A file that went as well.
+    ForEnds,
+}
+
 /// Dropping it ends its thread.
 #[derive(Debug)]
 pub struct Doorbell {
@@ -20,7 +29,7 @@ pub struct Doorbell {
 
 impl Doorbell {
     /// The name is for its thread.
-    pub fn at(name: &str, roots: Vec<Root>) -> Result<Self, Error> {
+    pub fn at(name: &str, roots: Vec<Root>, rings: Rings) -> Result<Self, Error> {
         let failed = |source| Error::Watch { doing: "start", source };
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         stopped.set_nonblocking(true).map_err(failed)?;
@@ -28,7 +37,7 @@ impl Doorbell {
         let ring = rung.clone();
         thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || watch(roots, &stopped, &ring))
+            .spawn(move || watch(roots, rings, &stopped, &ring))
             .map_err(failed)?;
         Ok(Self { rung, _stop: stop })
     }
@@ -39,11 +48,12 @@ impl Doorbell {
     }
 }
 
-fn watch(roots: Vec<Root>, mut stop: &UnixStream, ring: &Notify) {
+fn watch(roots: Vec<Root>, rings: Rings, mut stop: &UnixStream, ring: &Notify) {
     let mut watch = Watch::new(roots);
     loop {
-        let has_come = watch.take_changes().iter().any(|change| change.kind != ChangeKind::Gone);
-        if has_come {
+        let changes = watch.take_changes();
+        let counts = |kind| rings == Rings::ForEnds || kind != ChangeKind::Gone;
+        if changes.iter().any(|change| counts(change.kind)) {
             ring.notify_one();
         }
         // What there is to say about the folders is said by those who read them.

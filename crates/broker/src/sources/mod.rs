@@ -16,4 +16,5 @@ pub mod opencode_servers;
 pub mod places;
 pub mod processes;
 pub mod tail;
+pub mod terminal;
 pub mod watch;

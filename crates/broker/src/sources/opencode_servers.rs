@@ -29,7 +29,7 @@ use self::address::Address;
 use self::discovery::{Discovery, Found};
 use self::event_stream::EventStream;
 use self::http::Events;
-use super::doorbell::Doorbell;
+use super::doorbell::{Doorbell, Rings};
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::places::{Place, PlaceKind};
 use super::processes::{Process, Processes};
@@ -59,7 +59,7 @@ impl OpencodeServers {
         let traces = places
             .iter()
             .filter(|place| (place.harness, place.kind) == (Harness::Opencode, PlaceKind::Data));
-        let bell = Doorbell::at("qd-opencode", traces.map(root).collect())?;
+        let bell = Doorbell::at("qd-opencode", traces.map(root).collect(), Rings::ForNews)?;
         Self::begin(urls, Some((Discovery::new(home), bell)), now)
     }
 

@@ -35,6 +35,12 @@ impl Process {
         }
     }
 
+    /// As signals spell it: `4711:93021`.
+    pub fn named(key: &str) -> Option<Self> {
+        let (pid, start) = key.split_once(':')?;
+        Some(Self { pid: pid.parse().ok()?, start: start.parse().ok()? })
+    }
+
     /// When it began; none where that cannot be known. Right to about a second.
     pub fn started_at(self) -> Option<Timestamp> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
@@ -50,6 +56,13 @@ impl Process {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
         let mut fields = stat_fields(&stat)?;
         std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()
+    }
+
+    /// The terminal that controls it.
+    pub fn tty(self) -> Option<String> {
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
+        let number = stat_fields(&stat)?.nth(4)?;
+        tty_name(str::from_utf8(number).ok()?.parse().ok()?)
     }
 
     /// False once it is known to have ended, though its parent may not have noticed.
@@ -282,6 +295,16 @@ fn look(pid: u32) -> Look {
 fn stat_fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     Some(stat[name_end + 1..].split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()))
+}
+
+/// The terminal behind a device number.
+fn tty_name(device: u32) -> Option<String> {
+    let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xf_ff00));
+    match (major, minor) {
+        (136..=143, _) => Some(format!("/dev/pts/{}", (major - 136) * 256 + minor)),
+        (4, 0..64) => Some(format!("/dev/tty{minor}")),
+        _ => None,
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -25,6 +25,7 @@ use crate::limits::TRANSCRIPT_ENTRIES_MAX;
 /// Entries, oldest first, and where to go on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Page {
     pub entries: Vec<Entry>,
     /// Where the page before this one is; none at the beginning.

@@ -141,7 +141,8 @@ impl Call {
 
     pub fn end(&mut self, ok: bool, out: &mut Outbox) {
         self.ended = true;
-        let fact = Fact::ToolCompleted { call: self.id.clone(), ok: ok || self.refused };
+        let fact =
+            Fact::ToolCompleted { call: self.id.clone(), ok: ok || self.refused, exit_code: None };
         out.tell_of(self.agent.clone(), fact);
     }
 }

@@ -188,6 +188,35 @@ impl Call {
     }
 }
 
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    pub ok: bool,
+    pub exit_code: Option<i32>,
+}
+
+impl End {
+    pub const OK: Self = Self { ok: true, exit_code: None };
+    pub const FAILED: Self = Self { ok: false, exit_code: None };
+
+    /// By its result. A command that went on in the background has returned nothing yet.
+    pub fn by_result(result: Option<&Value>) -> Self {
+        let has_returned = result.is_some_and(|result| {
+            result.get("stdout").is_some()
+                && result.get("backgroundTaskId").is_none()
+                && result.get("interrupted").and_then(Value::as_bool) != Some(true)
+        });
+        Self { ok: true, exit_code: has_returned.then_some(0) }
+    }
+
+    /// By what the model is told of a failure: "Exit code 3" and what was printed.
+    pub fn by_error(error: Option<&str>) -> Self {
+        let code = error.and_then(|error| error.strip_prefix("Exit code "));
+        let code = code.and_then(|code| code.split_whitespace().next()?.parse().ok());
+        Self { ok: false, exit_code: code }
+    }
+}
+
 /// The input as JSON text.
 pub fn input_text(input: &Value) -> Arc<str> {
     excerpt::input(&input.to_string())

@@ -7,7 +7,7 @@ use qd_session::id::{AgentId, CallId, RequestId};
 use qd_session::monitor::{Fact, Place, Stage};
 use serde_json::Value;
 
-use super::call::Match;
+use super::call::{End, Match};
 use super::failure::failure;
 use super::holders;
 use super::notes::Notes;
@@ -178,7 +178,7 @@ fn permission_request(session: &mut Session, notes: &mut Notes, agent: &AgentId,
 
 fn denied(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
     match hook.tool_use_id.as_deref() {
-        Some(call) => session.call_ended(notes, agent, call, false),
+        Some(call) => session.call_ended(notes, agent, call, End::FAILED),
         None => session.requests.resolve_unbound(notes, agent),
     }
 }
@@ -190,7 +190,11 @@ fn post_tool(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &H
         finished_subagent(session, notes, result);
     }
     if let Some(call) = hook.tool_use_id.as_deref() {
-        session.call_ended(notes, agent, call, ok);
+        let end = match ok {
+            true => End::by_result(hook.tool_response.as_ref()),
+            false => End::by_error(hook.error.as_deref()),
+        };
+        session.call_ended(notes, agent, call, end);
     }
     if hook.is_interrupt == Some(true) {
         session.interrupted(notes, agent);
@@ -210,7 +214,7 @@ fn batch(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook)
     // The client does not wait for this hook, so it may come after the end of the turn it was in.
     let late = session.is_done(agent) && ids().all(|call| session.calls.has_ended(call));
     for call in ids() {
-        session.call_ended(notes, agent, call, true);
+        session.call_ended(notes, agent, call, End::OK);
     }
     session.requests.resolve_unbound(notes, agent);
     if !late {

@@ -217,7 +217,7 @@ fn user(session: &mut Session, notes: &mut Notes, line: &StreamLine<'_>, agent: 
             session.subagent_of_call_ended(notes, call);
         }
     }
-    results(session, notes, agent, &blocks, rejected);
+    results(session, notes, agent, &blocks, line.tool_use_result.as_ref(), rejected);
     if let Some(result) = &line.tool_use_result {
         session.background.note_result(result);
         finished_subagent(session, notes, result);

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::call::End;
 use super::failure::failure;
 use super::notes::Notes;
 use super::session::{Prompt, Session};
@@ -43,8 +44,11 @@ pub fn take(session: &mut Session, notes: &mut Notes, record: &Record<'_>) -> bo
         }
         "tool_result" => {
             if let Some(call) = record.text("tool_use_id") {
-                let ok = record.text("success") != Some("false");
-                session.call_ended(notes, &agent, call, ok);
+                let end = match record.text("success") {
+                    Some("false") => End::FAILED,
+                    Some(_) | None => End::OK,
+                };
+                session.call_ended(notes, &agent, call, end);
             }
         }
         "permission_mode_changed" => session.mode_known(notes, record.text("to_mode")),

@@ -10,6 +10,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Place};
 use serde_json::Value;
 
+use super::call::End;
 use super::failure::failure;
 use super::holders::Kind as Holder;
 use super::hooks::finished_subagent;
@@ -156,10 +157,11 @@ fn user(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &Agent
         Content::Text(text) => user_text(session, notes, line, agent, &text),
         Content::Blocks(blocks) => {
             let rejected = line.tool_denial_kind.as_deref() == Some("user-rejected");
-            results(session, notes, agent, &blocks, rejected);
-            if let Some(result) = line.tool_use_result
-                && let Ok(result) = serde_json::from_str::<Value>(result.get())
-            {
+            let result = line.tool_use_result;
+            let result: Option<Value> =
+                result.and_then(|result| serde_json::from_str(result.get()).ok());
+            results(session, notes, agent, &blocks, result.as_ref(), rejected);
+            if let Some(result) = result {
                 session.background.note_result(&result);
                 finished_subagent(session, notes, &result);
             }
@@ -178,6 +180,7 @@ pub fn results(
     notes: &mut Notes,
     agent: &AgentId,
     blocks: &[Block],
+    result: Option<&Value>,
     rejected: bool,
 ) {
     let mut any = false;
@@ -186,7 +189,11 @@ pub fn results(
         if rejected && block.is_error == Some(true) {
             session.call_rejected(notes, agent, call);
         } else {
-            session.call_ended(notes, agent, call, block.is_error != Some(true));
+            let end = match block.is_error {
+                Some(true) => End::by_error(block.content.as_ref().and_then(Value::as_str)),
+                Some(false) | None => End::by_result(result),
+            };
+            session.call_ended(notes, agent, call, end);
             any = true;
         }
     }

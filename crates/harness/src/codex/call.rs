@@ -20,6 +20,7 @@ pub struct Call {
     /// What it runs: a command line or a patch.
     pub command: Option<String>,
     pub ended: bool,
+    pub exit_code: Option<i32>,
     /// Announced by the model's own message in the rollout, which will hold its output as well.
     pub in_rollout: bool,
     /// The response it came with is over: what the model says next, it says knowing the result.
@@ -75,10 +76,18 @@ impl Calls {
                     tool: ToolName::new(""),
                     command: None,
                     ended: true,
+                    exit_code: None,
                     in_rollout: false,
                     response_over: true,
                 });
             }
+        }
+    }
+
+    /// What the command of a call returned. Told beside its end, and not by everybody.
+    pub fn returned(&mut self, id: &CallId, exit_code: Option<i32>) {
+        if let Some(known) = self.0.iter_mut().find(|call| call.id == *id) {
+            known.exit_code = exit_code.or(known.exit_code);
         }
     }
 

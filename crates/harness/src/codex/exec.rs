@@ -96,7 +96,9 @@ impl Thread {
                 // Counted from zero in every run, and not the model's own ids.
                 let Some(id) = item.id.as_deref().map(|id| format!("exec:{id}")) else { return };
                 if over {
-                    self.end_tool(mark, None, &CallId::new(id), item.is_ok());
+                    let id = CallId::new(id);
+                    self.calls.returned(&id, item.exit_code());
+                    self.end_tool(mark, None, &id, item.is_ok());
                 } else {
                     self.start_tool(mark, None, Self::call(&id, kind, item.command_line()));
                 }

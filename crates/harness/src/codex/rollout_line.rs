@@ -173,6 +173,7 @@ impl Thread {
     /// is written, unless it is a script's own call, whose output is never written.
     fn tool_ran(&mut self, mark: Mark, turn: Option<&str>, item: &wire::Item) {
         let Some(id) = item.id.as_deref().map(CallId::new) else { return };
+        self.calls.returned(&id, item.exit_code());
         if self.calls.find(&id).is_some_and(|call| call.in_rollout && !call.ended) {
             self.resolve_call(mark, &id);
         } else {

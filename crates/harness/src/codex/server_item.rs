@@ -68,6 +68,7 @@ impl Thread {
             "enteredReviewMode" | "exitedReviewMode" => {}
             _ => {
                 let Some(id) = item.id.as_deref().map(CallId::new) else { return };
+                self.calls.returned(&id, item.exit_code());
                 self.end_tool(mark, turn, &id, item.is_ok());
             }
         }

@@ -247,7 +247,8 @@ impl Thread {
     pub fn end_call(&mut self, mark: Mark, call: &CallId, ok: bool) {
         self.calls.end(call);
         self.requests.take_all(|request| request.ask.call.as_ref() == Some(call));
-        self.tell(mark, Fact::ToolCompleted { call: call.clone(), ok });
+        let exit_code = self.calls.find(call).and_then(|call| call.exit_code);
+        self.tell(mark, Fact::ToolCompleted { call: call.clone(), ok, exit_code });
     }
 
     /// The model says something: calls of earlier responses have their results, even where we
@@ -278,6 +279,7 @@ impl Thread {
             tool: ToolName::new(tool),
             command: command.as_deref().map(call::command),
             ended: false,
+            exit_code: None,
             in_rollout: false,
             response_over: false,
         }

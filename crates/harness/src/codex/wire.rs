@@ -305,6 +305,11 @@ pub struct ExecEvent {
 }
 
 impl Item {
+    /// What a command returned by itself; one that was refused or killed has a negative code.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit_code.filter(|code| *code >= 0).and_then(|code| i32::try_from(code).ok())
+    }
+
     /// Its kind, spelled as the app-server does: rollouts begin it with a capital, `exec` writes
     /// it in snake case.
     pub fn kind(&self) -> String {

@@ -127,7 +127,7 @@ impl Session {
             call.ended = true;
             call.delegates()
         });
-        out.tell(Fact::ToolCompleted { call: id.clone(), ok });
+        out.tell(Fact::ToolCompleted { call: id.clone(), ok, exit_code: None });
         self.call_ended(delegated, out);
     }
 }

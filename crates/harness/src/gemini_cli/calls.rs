@@ -215,7 +215,7 @@ impl Call {
     }
 
     pub fn completed(&self, ok: bool) -> Fact {
-        Fact::ToolCompleted { call: self.id.clone(), ok }
+        Fact::ToolCompleted { call: self.id.clone(), ok, exit_code: None }
     }
 }
 

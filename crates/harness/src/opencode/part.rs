@@ -60,11 +60,15 @@ impl Handler {
                 let about = about(&state);
                 told.push(id, Fact::ToolStarted { call, tool: ToolName::new(tool), about });
             }
-            Some("completed") => told.push(id, Fact::ToolCompleted { call, ok: true }),
+            Some("completed") => {
+                let exit_code = state.metadata.as_ref().and_then(|more| more.get("exit")?.as_i64());
+                let exit_code = exit_code.and_then(|code| i32::try_from(code).ok());
+                told.push(id, Fact::ToolCompleted { call, ok: true, exit_code });
+            }
             Some("error") => {
                 // What the operator turned down has not failed.
                 let ok = session.turned_down;
-                told.push(id, Fact::ToolCompleted { call, ok });
+                told.push(id, Fact::ToolCompleted { call, ok, exit_code: None });
             }
             _ => {}
         }

@@ -260,7 +260,7 @@ impl Stream {
 
     pub(super) fn end_running(&mut self, ok: bool, facts: &mut Facts) {
         let ended = self.running.take();
-        facts.extend(ended.map(|call| main(Fact::ToolCompleted { call, ok })));
+        facts.extend(ended.map(|call| main(Fact::ToolCompleted { call, ok, exit_code: None })));
     }
 
     /// The subtask's messages come in the same stream, so only its beginning and end are its own.

@@ -7,6 +7,7 @@ mod board;
 mod idle;
 mod ingest;
 mod peer;
+mod readers;
 mod tail;
 mod world;
 
@@ -19,11 +20,15 @@ fn main() {
         ["tail"] => tail::measure(),
         ["idle"] => idle::measure(1),
         ["idle", "--minutes", minutes] => idle::measure(minutes.parse().expect("a number")),
-        ["board"] => board::measure(),
+        ["board"] => {
+            board::measure();
+            readers::measure();
+        }
         [] => {
             ingest::measure();
             tail::measure();
             board::measure();
+            readers::measure();
             idle::measure(1);
         }
         _ => panic!("ingest, tail, idle [--minutes N] or board"),

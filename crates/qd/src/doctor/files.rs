@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use qd_broker::hook_intake::{Losses, Spool};
+use qd_broker::layers_file::LayersFile;
+use qd_session::operator::layer::Trouble;
 
 use super::finding::{Finding, Repair};
 use crate::paths::Paths;
@@ -101,6 +103,26 @@ pub fn socket(path: &Path) -> Finding {
         return Finding::bad(CHECK, format!("others may open {place}")).repairable(vec![repair]);
     }
     Finding::ok(CHECK, place.to_string())
+}
+
+/// The operator's domain layers: each part that cannot be used. The core's labels show there.
+pub fn layers(paths: &Paths) -> Vec<Finding> {
+    const CHECK: &str = "layers";
+    let path = paths.layers();
+    let LayersFile { layers, troubles } = LayersFile::read(&path, &paths.home);
+    let place = path.display();
+    if troubles.is_empty() {
+        let reason = match path.exists() {
+            true => format!("{place}, rules: {}", layers.rules_len()),
+            false => "the built-in ones".to_owned(),
+        };
+        return vec![Finding::ok(CHECK, reason)];
+    }
+    let trouble = |trouble: &Trouble| {
+        let reason = format!("{place}, {}: {}", trouble.place, trouble.what);
+        Finding::warn(CHECK, reason).advise("labels of the core show there; see docs/layers.md")
+    };
+    troubles.iter().map(trouble).collect()
 }
 
 /// What waits, what was lost, and what was no hook at all.

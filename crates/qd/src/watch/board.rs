@@ -125,7 +125,7 @@ impl Board {
     }
 
     fn sort(&mut self) {
-        self.rows.sort_by_cached_key(|row| (row.agent_state.urgency(), row.session_id.clone()));
+        self.rows.sort_by_cached_key(|row| (row.agent_state.place(), row.session_id.clone()));
     }
 
     /// A card that is new, or looks different.

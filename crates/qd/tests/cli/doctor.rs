@@ -167,3 +167,21 @@ fn a_forwarder_that_is_gone_or_broken_is_bad() {
     world.program("bin/qd-hook", &format!("echo qd-hook {}", env!("CARGO_PKG_VERSION")));
     assert_eq!(verdict(&doctor(), "forwarder"), "ok");
 }
+
+#[test]
+fn layers_that_cannot_be_used_are_told_with_their_place() {
+    let world = World::new();
+    let _daemon = world.daemon();
+    let folder = world.path("home/.config/quarterdeck");
+    fs::create_dir_all(&folder).expect("made");
+    let write = |text: &str| fs::write(folder.join("layers.toml"), text).expect("written");
+    write("[[rule]]\nlabel = \"x\"\n");
+    assert_eq!(verdict(&world.run(&["doctor", "--json"]), "layers"), "ok");
+    write("[[rule]]\nicon = \"unicorn\"\n\n[[rule]]\nwhen = { command = \"(\" }\n");
+    let told = world.run(&["doctor"]).out;
+    assert!(told.contains("rule 1: `unicorn` is no icon"), "{told}");
+    assert!(told.contains("rule 2: the pattern `(`: unclosed group"), "{told}");
+    write("rule = [\n");
+    let outcome = world.run(&["doctor", "--json"]);
+    assert_eq!(verdict(&outcome, "layers"), "warn");
+}

@@ -13,7 +13,7 @@ use crate::world::{Outcome, World};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A session file with this many responses, and one prompt.
-fn session(world: &World, name: &str, responses: u32) {
+pub fn session(world: &World, name: &str, responses: u32) {
     let line = |nth: u32| {
         json!({
             "type": "assistant", "sessionId": name, "requestId": format!("req_{name}_{nth}"),

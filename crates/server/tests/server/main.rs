@@ -45,6 +45,7 @@ impl Daemon {
                 environment: BTreeMap::new(),
                 state: folder.join("state"),
                 opencode_servers: Vec::new(),
+                layers: folder.join("config/layers.toml"),
             };
             let (runtime, handle) = Runtime::open(&settings, stopped.clone()).expect("it opens");
             let socket = hook_intake::bind(&folder.join("qd.sock")).expect("a socket");

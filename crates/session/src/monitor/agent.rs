@@ -73,6 +73,9 @@ pub struct ToolSpan {
     pub started: Option<Latest<ToolStart>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Latest<bool>>,
+    /// What its command returned. Kept beside the end: not everybody who tells of that knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<Box<Latest<i32>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -222,10 +225,32 @@ impl Agent {
         }
     }
 
-    pub(super) fn end_tool(&mut self, stamp: Stamp, call: &CallId, ok: bool) {
+    pub(super) fn end_tool(
+        &mut self,
+        stamp: Stamp,
+        call: &CallId,
+        ok: bool,
+        exit_code: Option<i32>,
+    ) {
         if stamp > self.turn {
-            Latest::join(&mut self.span(call).ended, stamp, ok);
+            let span = self.span(call);
+            Latest::join(&mut span.ended, stamp, ok);
+            if let Some(code) = exit_code {
+                Latest::join_boxed(&mut span.exit_code, stamp, code);
+            }
         }
+    }
+
+    /// A call of this turn has done its work.
+    pub fn tool_succeeded(&self, call: &CallId) -> bool {
+        let ended = self.tools.iter().find(|span| span.call == *call);
+        ended.and_then(|span| span.ended.as_ref()).is_some_and(|ended| ended.value)
+    }
+
+    /// What the command of a call of this turn returned, if anybody told.
+    pub fn exit_code(&self, call: &CallId) -> Option<i32> {
+        let span = self.tools.iter().find(|span| span.call == *call)?;
+        span.exit_code.as_ref().map(|code| code.value)
     }
 
     fn span(&mut self, call: &CallId) -> &mut ToolSpan {
@@ -234,7 +259,7 @@ impl Agent {
             Err(at) => {
                 // Mostly one at a time; a vector's own growth begins at four.
                 self.tools.reserve_exact(1);
-                self.tools.insert(at, ToolSpan { call: call.clone(), started: None, ended: None });
+                self.tools.insert(at, ToolSpan::new(call));
                 at
             }
         };
@@ -248,6 +273,7 @@ impl Agent {
             span.started.take_if(|started| started.stamp <= boundary);
             // An end outlives the turn it closed: the next turn asks what the last one ended on.
             span.ended.take_if(|ended| ended.stamp <= self.turn);
+            span.exit_code.take_if(|code| code.stamp <= self.turn);
         }
         self.tools.retain(|span| span.started.is_some() || span.ended.is_some());
         while self.tools.len() > TOOL_SPANS_MAX {
@@ -260,6 +286,10 @@ impl Agent {
 }
 
 impl ToolSpan {
+    fn new(call: &CallId) -> Self {
+        Self { call: call.clone(), started: None, ended: None, exit_code: None }
+    }
+
     fn newest(&self) -> Stamp {
         let started = self.started.as_ref().map_or(Stamp::NEVER, |started| started.stamp);
         let ended = self.ended.as_ref().map_or(Stamp::NEVER, |ended| ended.stamp);

@@ -71,7 +71,11 @@ pub enum Fact {
     },
     ToolCompleted {
         call: CallId,
+        /// Whether the tool did its work. A command that returned an error may have.
         ok: bool,
+        /// What its command returned, where the client tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
     },
     /// The agent wants to use a tool. Under review until a person is known to be needed.
     ApprovalRequested {

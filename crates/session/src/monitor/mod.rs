@@ -10,6 +10,7 @@ mod attention;
 mod event;
 mod latest;
 mod liveness;
+mod work;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use self::event::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage,
 pub use self::latest::Latest;
 use self::latest::raise;
 pub use self::liveness::{Life, Liveness};
+pub use self::work::{Draft, Run, Work};
 use crate::id::{AgentId, ProcessKey, RequestId};
 use crate::limits::{REQUESTS_MAX, SUBAGENTS_MAX};
 use crate::moment::{Source, Stamp, Timestamp};
@@ -39,6 +41,9 @@ pub struct Monitor {
     liveness: Liveness,
     #[serde(skip_serializing_if = "Option::is_none")]
     about: Option<Box<About>>,
+    /// Kept aside: most sessions on a board have long been silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work: Option<Box<Work>>,
     evidence: Vec<Evidence>,
     unrecognised: u32,
 }
@@ -91,9 +96,11 @@ impl About {
 /// The last signal of one source: why the session is believed to be what it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Evidence {
     pub source: Source,
     pub at: Timestamp,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub event: Cow<'static, str>,
 }
 
@@ -177,6 +184,9 @@ impl Monitor {
                 *first = Some(Box::new(Latest { stamp, value: text.clone() }));
             }
         }
+        if let Fact::ToolStarted { call, tool, about: Some(about) } = &event.fact {
+            Work::note(&mut self.work, stamp, event.agent.is_main(), call, tool, about);
+        }
         let agent = self.agent_mut(&event.agent);
         match &event.fact {
             Fact::UserPrompt { .. } => raise(&mut agent.work, stamp),
@@ -196,7 +206,9 @@ impl Monitor {
                 let start = ToolStart { tool: tool.clone(), about: about.clone() };
                 agent.start_tool(stamp, call, start);
             }
-            Fact::ToolCompleted { call, ok } => agent.end_tool(stamp, call, *ok),
+            Fact::ToolCompleted { call, ok, exit_code } => {
+                agent.end_tool(stamp, call, *ok, *exit_code);
+            }
             Fact::CompactionStarted => raise(&mut agent.compaction_started, stamp),
             Fact::CompactionEnded => raise(&mut agent.compaction_ended, stamp),
             Fact::SubagentStarted { kind } => {
@@ -298,6 +310,7 @@ impl Monitor {
     /// Drops what boundaries have settled. Bounded: the oldest go first when there are too many.
     fn forget_settled(&mut self) {
         self.main.forget_settled();
+        Work::forget_before(&mut self.work, self.main.turn);
         self.subagents.iter_mut().for_each(Agent::forget_settled);
         let (main, subagents) = (&self.main, &self.subagents);
         self.requests.retain_mut(|request| {
@@ -384,6 +397,11 @@ impl Monitor {
 
     pub fn about(&self) -> Option<&About> {
         self.about.as_deref()
+    }
+
+    /// What the main agent did in its last turn.
+    pub fn work(&self) -> Option<&Work> {
+        self.work.as_deref()
     }
 
     /// Custom title, else the client's, else the first prompt.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::observed::finished_state;
-use super::state::{AgentState, Group, SubState};
+use super::state::{AgentState, Group, SubState, Urgency};
 use crate::machine::{
     After, AgentError, Batch, ErrorCode, Fate, Machine, PauseCause, RetryTimer, State,
 };
@@ -76,6 +76,8 @@ pub fn resolve(machine: &Machine) -> Option<AgentState> {
         group,
         state,
         label,
+        core_label: None,
+        urgency: Urgency::Usual,
         confidence,
         source: Source::Driver,
         rule: Cow::Borrowed("we drive it, and its state machine says so"),

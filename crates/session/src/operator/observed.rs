@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::finished_turn::{Ending, Sign};
-use super::state::{AgentState, Group, SubState};
+use super::state::{AgentState, Group, SubState, Urgency};
 use crate::limits::{FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_WORK_MAX_MS};
 use crate::moment::{Source, Stamp, Timestamp};
 use crate::monitor::{
@@ -72,6 +72,8 @@ pub fn resolve(now: Timestamp, monitor: &Monitor) -> AgentState {
         group: verdict.group,
         state: verdict.state,
         label: verdict.label,
+        core_label: None,
+        urgency: Urgency::Usual,
         confidence: verdict.confidence,
         source: verdict.since.source,
         rule: Cow::Borrowed(verdict.rule),

@@ -10,6 +10,7 @@ use crate::monitor::Evidence;
 /// The three groups of the board. Fixed for ever: the protocol hangs on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Group {
     NeedsYou,
     Autonomous,
@@ -20,6 +21,7 @@ pub enum Group {
 /// the group's icon.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String))]
 pub struct SubState(Cow<'static, str>);
 
 impl SubState {
@@ -56,24 +58,77 @@ impl SubState {
 /// The operator's view of one session, as it goes over the wire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentState {
     pub group: Group,
     pub state: SubState,
+    /// What is shown: the core's words, or a domain layer's.
     pub label: String,
+    /// The core's words, where a domain layer has put others in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_label: Option<String>,
+    /// A domain layer's wish for the place within the group.
+    #[serde(default, skip_serializing_if = "Urgency::is_usual")]
+    #[cfg_attr(feature = "schema", schema(value_type = i8))]
+    pub urgency: Urgency,
     /// 0 to 1: how sure we are.
     pub confidence: f32,
     /// Who told the fact that decided.
     pub source: Source,
     /// The rule that decided, in a sentence.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(value_type = String, required = true))]
     pub rule: Cow<'static, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub context: Option<serde_json::Value>,
     /// When the deciding fact happened. The card counts its time in state from here.
     pub since: Timestamp,
     /// The last signal of each source.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub evidence: Vec<Evidence>,
+}
+
+/// Before the others of its group, among them, or after them. On the wire 1, 0, -1.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(into = "i8", try_from = "i64")]
+pub enum Urgency {
+    High,
+    #[default]
+    Usual,
+    Low,
+}
+
+impl Urgency {
+    fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
+}
+
+impl From<Urgency> for i8 {
+    fn from(urgency: Urgency) -> Self {
+        match urgency {
+            Urgency::High => 1,
+            Urgency::Usual => 0,
+            Urgency::Low => -1,
+        }
+    }
+}
+
+impl TryFrom<i64> for Urgency {
+    type Error = String;
+
+    fn try_from(number: i64) -> Result<Self, String> {
+        match number {
+            1 => Ok(Self::High),
+            0 => Ok(Self::Usual),
+            -1 => Ok(Self::Low),
+            other => Err(format!("an urgency is -1, 0 or 1, not {other}")),
+        }
+    }
 }
 
 impl AgentState {
@@ -88,15 +143,17 @@ impl AgentState {
             && (self.confidence, self.source, self.since)
                 == (other.confidence, other.source, other.since)
             && (&self.rule, &self.context) == (&other.rule, &other.context)
+            && (&self.core_label, self.urgency) == (&other.core_label, other.urgency)
     }
 
-    /// The place on the board, most urgent first: group, urgency in it, then time (who waits
-    /// longest needs you first; elsewhere the newest comes first).
-    pub fn urgency(&self) -> (Group, usize, u64) {
-        match self.group {
-            Group::NeedsYou => (self.group, urgency_rank(&self.state), self.since.0),
-            Group::Autonomous | Group::Delivered => (self.group, 0, u64::MAX - self.since.0),
-        }
+    /// The place on the board, most urgent first: group, a layer's wish, the sub-state's rank, then
+    /// time (who waits longest needs you first; elsewhere the newest comes first).
+    pub fn place(&self) -> (Group, Urgency, usize, u64) {
+        let (rank, time) = match self.group {
+            Group::NeedsYou => (urgency_rank(&self.state), self.since.0),
+            Group::Autonomous | Group::Delivered => (0, u64::MAX - self.since.0),
+        };
+        (self.group, self.urgency, rank, time)
     }
 }
 
@@ -129,6 +186,8 @@ mod tests {
             group,
             state,
             label: "label".to_owned(),
+            core_label: None,
+            urgency: Urgency::Usual,
             confidence: 0.9,
             source: Source::Hook,
             rule: "rule".into(),
@@ -161,7 +220,7 @@ mod tests {
             shown(Group::Delivered, SubState::SESSION_ENDED, 1),
         ];
         let mut sorted: Vec<AgentState> = expected.iter().rev().cloned().collect();
-        sorted.sort_by_key(AgentState::urgency);
+        sorted.sort_by_key(AgentState::place);
         assert_eq!(sorted, expected);
     }
 

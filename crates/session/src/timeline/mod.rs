@@ -27,6 +27,7 @@ pub struct Timeline {
 /// A stretch of time in one state. Without an end it lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Span {
     pub group: Group,
     pub state: SubState,

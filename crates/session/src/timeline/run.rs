@@ -22,13 +22,16 @@ const REFUSAL_MS: u64 = 5;
 /// One tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
     pub id: CallId,
     pub name: ToolName,
     /// What it is about: a command, a path, a query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub detail: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "AgentId::is_main")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub agent: AgentId,
     pub started_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,6 +43,7 @@ pub struct Run {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Outcome {
     Ok,
     Failed,
@@ -65,7 +69,7 @@ impl Runs {
         let at = event.at;
         match &event.fact {
             Fact::ToolStarted { call, tool, about } => self.start(event, call, tool, about),
-            Fact::ToolCompleted { call, ok } => self.end(at, call, *ok),
+            Fact::ToolCompleted { call, ok, exit_code: _ } => self.end(at, call, *ok),
             Fact::ApprovalRequested { request, stage: Stage::Waiting, ask }
             | Fact::QuestionAsked { request, ask }
             | Fact::PlanProposed { request, ask } => self.ask(request, ask),

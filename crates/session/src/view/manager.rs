@@ -21,6 +21,7 @@ use crate::operator::{AgentState, Group};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum ManagerState {
     #[default]
     Idle,
@@ -37,6 +38,7 @@ pub enum ManagerState {
 /// What the page shows in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Flags {
     pub show_spinner: bool,
     pub show_cancel_button: bool,

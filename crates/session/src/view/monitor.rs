@@ -9,6 +9,7 @@ use crate::monitor::{Activity, Life, Monitor, RequestKind, Stage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "state", content = "subState", rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum MonitorView {
     /// Nothing but its existence is known.
     Initialized,
@@ -19,6 +20,7 @@ pub enum MonitorView {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Active {
     Thinking,
     ToolUse,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use qd_session::id::SessionId;
 use qd_session::machine::{Kind, Machine, Setup, State};
 use qd_session::moment::{Source, Timestamp};
-use qd_session::operator::{AgentState, Group, SubState, resolve_driven};
+use qd_session::operator::{AgentState, Group, SubState, Urgency, resolve_driven};
 use serde_json::json;
 
 use super::walk::seen;
@@ -66,6 +66,8 @@ fn sub_states_are_ordered_as_the_page_says() {
         group: serde_json::from_value(json!(row[0])).expect("a group"),
         state: serde_json::from_value(json!(row[1])).expect("a sub-state"),
         label: String::new(),
+        core_label: None,
+        urgency: Urgency::Usual,
         confidence: 1.0,
         source: Source::Hook,
         rule: "".into(),
@@ -77,7 +79,7 @@ fn sub_states_are_ordered_as_the_page_says() {
         let (before, after) = (state(&pair[0], 5), state(&pair[1], 5));
         let as_urgent = pair[1][2] == "as urgent";
         let same_group = before.group == after.group && before.group != Group::NeedsYou;
-        let (before, after) = (before.urgency(), after.urgency());
+        let (before, after) = (before.place(), after.place());
         match as_urgent || same_group {
             true => assert_eq!(before, after, "{pair:?}"),
             false => assert!(before < after, "{pair:?}"),
@@ -118,6 +120,8 @@ fn in_needs_you_who_waits_longest_comes_first_and_elsewhere_the_newest() {
         group,
         state,
         label: String::new(),
+        core_label: None,
+        urgency: Urgency::Usual,
         confidence: 1.0,
         source: Source::Hook,
         rule: "".into(),
@@ -125,13 +129,13 @@ fn in_needs_you_who_waits_longest_comes_first_and_elsewhere_the_newest() {
         since: Timestamp(since),
         evidence: Vec::new(),
     };
-    let needs = |since| state(Group::NeedsYou, SubState::IDLE, since).urgency();
+    let needs = |since| state(Group::NeedsYou, SubState::IDLE, since).place();
     assert!(needs(1) < needs(2));
     for group in [Group::Autonomous, Group::Delivered] {
-        let of = |since| state(group, SubState::THINKING, since).urgency();
+        let of = |since| state(group, SubState::THINKING, since).place();
         assert!(of(2) < of(1));
     }
     let unknown: SubState = serde_json::from_value(json!("conflict")).expect("an open set");
-    let unknown = state(Group::NeedsYou, unknown, 9).urgency();
-    assert!(unknown > state(Group::NeedsYou, SubState::INTERRUPTED, 9).urgency());
+    let unknown = state(Group::NeedsYou, unknown, 9).place();
+    assert!(unknown > state(Group::NeedsYou, SubState::INTERRUPTED, 9).place());
 }

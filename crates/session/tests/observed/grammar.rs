@@ -93,8 +93,8 @@ pub fn event(name: &str, at: Timestamp) -> AgentEvent {
         "tool_started" => {
             Fact::ToolStarted { call, tool: ToolName::from("Bash"), about: text("make") }
         }
-        "tool_completed" => Fact::ToolCompleted { call, ok: true },
-        "tool_failed" => Fact::ToolCompleted { call, ok: false },
+        "tool_completed" => Fact::ToolCompleted { call, ok: true, exit_code: None },
+        "tool_failed" => Fact::ToolCompleted { call, ok: false, exit_code: None },
         "approval_under_review" => {
             Fact::ApprovalRequested { request, stage: Stage::UnderReview, ask }
         }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use qd_session::id::{AgentId, CallId, RequestId};
+use qd_session::id::{AgentId, CallId, RequestId, ToolName};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Fact, Monitor, Stage};
 use qd_session::operator::{next_look, resolve};
@@ -13,14 +13,35 @@ use super::grammar::{NAMES, event};
 const SOURCES: [Source; 5] =
     [Source::Process, Source::Otel, Source::Transcript, Source::Hook, Source::Registry];
 
+/// What a call is about, and what it returns: layers keep a digest of both.
+const DEEDS: [(&str, &str, Option<i32>); 5] = [
+    ("Bash", "cargo test", Some(1)),
+    ("Bash", "git commit -m x && gh pr create", Some(0)),
+    ("Write", "/w/a.md", None),
+    ("Edit", "/w/a.rs", None),
+    ("Bash", "make", Some(2)),
+];
+
+fn do_deed(event: &mut AgentEvent, (name, text, returned): (&str, &str, Option<i32>)) {
+    match &mut event.fact {
+        Fact::ToolStarted { tool, about, .. } => {
+            (*tool, *about) = (ToolName::from(name), Some(text.into()));
+        }
+        Fact::ToolCompleted { exit_code, .. } => *exit_code = returned,
+        _ => {}
+    }
+}
+
 /// An event of any kind, of one of two agents, at one of a few moments: ties are wanted.
 fn any_event() -> impl Strategy<Value = AgentEvent> {
     let names: Vec<&str> = NAMES.into_iter().filter(|name| *name != "unrecognised").collect();
-    (select(names), 0..40_u64, 0..2_u32, select(&SOURCES[..]), any::<bool>()).prop_map(
-        |(name, at, seq, source, of_sub)| {
+    let deed = select(&DEEDS[..]);
+    (select(names), 0..40_u64, 0..2_u32, select(&SOURCES[..]), any::<bool>(), deed).prop_map(
+        |(name, at, seq, source, of_sub, deed)| {
             let mut event = event(name, Timestamp(1_000_000 + at * 500));
             event.seq = seq;
             event.source = source;
+            do_deed(&mut event, deed);
             if of_sub {
                 event.agent = AgentId::sub("sub");
                 rename_requests(&mut event);

@@ -281,7 +281,7 @@ fn of_too_many_tools_the_end_that_is_longest_past_is_forgotten() {
         .collect();
     for (at, call) in (10..).zip(&calls) {
         let (call, ok) = (call.clone(), true);
-        let fact = Fact::ToolCompleted { call, ok };
+        let fact = Fact::ToolCompleted { call, ok, exit_code: None };
         monitor.apply(&AgentEvent::main(Timestamp(at), Source::Hook, fact));
     }
     let kept: Vec<bool> = calls.iter().map(|call| monitor.main_agent().tool_ended(call)).collect();
@@ -332,7 +332,7 @@ fn what_is_forgotten_first_is_what_matters_least() {
     monitor.apply(&event("tool_started", Timestamp(2)));
     for nth in 0..2 * TOOL_SPANS_MAX as u64 {
         let call = CallId::from(format!("c{nth}").as_str());
-        let fact = Fact::ToolCompleted { call, ok: true };
+        let fact = Fact::ToolCompleted { call, ok: true, exit_code: None };
         monitor.apply(&AgentEvent::main(Timestamp(10 + nth), Source::Hook, fact));
     }
     let now = Timestamp(10_000);

@@ -130,8 +130,11 @@ fn fact() -> impl Strategy<Value = Fact> {
             tool: ToolName::from("Bash"),
             about,
         }),
-        (id(), any::<bool>())
-            .prop_map(|(id, ok)| Fact::ToolCompleted { call: CallId::from(id), ok }),
+        (id(), any::<bool>()).prop_map(|(id, ok)| Fact::ToolCompleted {
+            call: CallId::from(id),
+            ok,
+            exit_code: None
+        }),
         (id(), ask()).prop_map(|(id, ask)| Fact::ApprovalRequested {
             request: RequestId::from(id),
             stage: Stage::Waiting,

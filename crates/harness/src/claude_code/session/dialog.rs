@@ -5,7 +5,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Stage};
 use serde_json::Value;
 
-use super::super::call::about;
+use super::super::call::{End, about};
 use super::super::notes::Notes;
 use super::super::request::{DIALOG, Kind, ask};
 use super::Session;
@@ -59,21 +59,22 @@ impl Session {
         }
     }
 
-    pub fn call_ended(&mut self, notes: &mut Notes, agent: &AgentId, id: &str, ok: bool) {
+    pub fn call_ended(&mut self, notes: &mut Notes, agent: &AgentId, id: &str, end: End) {
         self.requests.settle_call(id);
         self.moved_at = self.moved_at.max(notes.at);
         let Some(agent) = self.calls.end(notes.now, agent, id) else { return };
         if agent.is_main() {
             self.release(notes);
         }
-        notes.tell(&agent, Fact::ToolCompleted { call: CallId::new(id), ok });
+        let End { ok, exit_code } = end;
+        notes.tell(&agent, Fact::ToolCompleted { call: CallId::new(id), ok, exit_code });
     }
 
     /// A person refused the call. Mostly the turn is over with that; the next line says so.
     pub fn call_rejected(&mut self, notes: &mut Notes, agent: &AgentId, id: &str) {
         self.requests.settle_call(id);
         let Some(agent) = self.calls.end(notes.now, agent, id) else { return };
-        let end = Fact::ToolCompleted { call: CallId::new(id), ok: false };
+        let end = Fact::ToolCompleted { call: CallId::new(id), ok: false, exit_code: None };
         self.hold(notes, notes.sighting(&agent, end));
         self.hold(notes, notes.sighting(&agent, Fact::LlmStarted));
     }

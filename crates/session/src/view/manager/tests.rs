@@ -1,6 +1,7 @@
 //! `spec/manager-view.md`, read in both directions.
 
 use super::*;
+use crate::operator::Urgency;
 
 const SPEC: &str = include_str!("../../../../../spec/manager-view.md");
 const START: Timestamp = Timestamp(1_000);
@@ -204,6 +205,8 @@ fn sessions_of_other_harnesses_are_shown_by_their_operator_state() {
             group,
             state: serde_json::from_value(name.into()).expect("a sub-state"),
             label: String::new(),
+            core_label: None,
+            urgency: Urgency::Usual,
             confidence: 1.0,
             source: crate::moment::Source::Hook,
             rule: "".into(),

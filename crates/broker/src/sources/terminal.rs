@@ -1,0 +1,209 @@
+//! Where a process shows itself: its terminal, the tmux pane it sits in, the program that draws it.
+//!
+//! Of another process's environment only the few names below are kept; all else in it is none of
+//! our business and may be secret.
+
+use std::fs::File;
+use std::future::pending;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use std::time::Instant;
+
+use qd_session::id::ProcessKey;
+use tokio::sync::mpsc;
+
+use super::processes::Process;
+use crate::Error;
+use crate::limits::{
+    ENVIRONMENT_BYTES_MAX, TERMINAL_TEXT_BYTES_MAX, TERMINALS_MAX, TMUX_LOOK_EVERY, TMUX_WAIT,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Terminal {
+    /// `/dev/pts/3`.
+    pub tty: Option<String>,
+    pub tmux: Option<Pane>,
+    /// As it calls itself: `vscode`, `iTerm.app`.
+    pub program: Option<String>,
+}
+
+/// A pane of tmux.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pane {
+    /// The server's socket.
+    pub socket: String,
+    /// `%3`.
+    pub id: String,
+    /// `work:2.1`, where the server told.
+    pub name: Option<String>,
+}
+
+impl Terminal {
+    /// Of a process that lives; none where it does not, or nobody may look. Asks tmux where the
+    /// process sits in it, so it may take up to [`TMUX_WAIT`].
+    pub fn of(process: Process) -> Option<Self> {
+        let mut terminal = Self { tty: process.tty(), ..environment(process.pid)? };
+        if !process.is_alive() {
+            return None;
+        }
+        if let Some(pane) = &mut terminal.tmux {
+            pane.name = tmux(&pane.socket, &["display-message", "-p", "-t", &pane.id, NAME]);
+        }
+        Some(terminal)
+    }
+}
+
+impl Pane {
+    /// Brings it to the front of whoever looks at that tmux server; false where it is gone.
+    pub fn select(&self) -> bool {
+        let told = |words: &[&str]| tmux(&self.socket, words).is_some();
+        told(&["select-window", "-t", &self.id]) && told(&["select-pane", "-t", &self.id])
+    }
+}
+
+/// Looks for terminals, one after the other, beside the loop.
+#[derive(Debug)]
+pub struct Locator {
+    wanted: SyncSender<ProcessKey>,
+    found: mpsc::Receiver<Located>,
+}
+
+#[derive(Debug)]
+pub struct Located {
+    pub process: ProcessKey,
+    pub terminal: Terminal,
+}
+
+impl Locator {
+    pub fn start() -> Result<Self, Error> {
+        let (wanted, asked) = sync_channel::<ProcessKey>(TERMINALS_MAX);
+        let (tell, found) = mpsc::channel(TERMINALS_MAX);
+        thread::Builder::new()
+            .name("qd-terminals".to_owned())
+            .spawn(move || {
+                for process in asked {
+                    let terminal = Process::named(process.as_str()).and_then(Terminal::of);
+                    let Some(terminal) = terminal else { continue };
+                    if tell.blocking_send(Located { process, terminal }).is_err() {
+                        break;
+                    }
+                }
+            })
+            .map_err(|source| Error::Processes { source })?;
+        Ok(Self { wanted, found })
+    }
+
+    /// Where it cannot be asked for, the card goes without.
+    pub fn look(&self, process: ProcessKey) {
+        let _ = self.wanted.try_send(process);
+    }
+
+    /// The next one that was found. May be dropped and asked again.
+    pub async fn next(&mut self) -> Located {
+        match self.found.recv().await {
+            Some(located) => located,
+            None => pending().await,
+        }
+    }
+}
+
+const NAME: &str = "#{session_name}:#{window_index}.#{pane_index}";
+
+fn environment(pid: u32) -> Option<Terminal> {
+    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+    let mut bytes = Vec::new();
+    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(read(&bytes))
+}
+
+/// The names that tell, out of `NAME=value` strings that end with a zero byte.
+fn read(environment: &[u8]) -> Terminal {
+    let value = |name: &str| {
+        let found = environment.split(|byte| *byte == 0).find_map(|one| {
+            one.strip_prefix(name.as_bytes())?.strip_prefix(b"=").filter(|value| !value.is_empty())
+        })?;
+        let plain =
+            found.len() <= TERMINAL_TEXT_BYTES_MAX && !found.iter().any(u8::is_ascii_control);
+        plain.then(|| str::from_utf8(found).ok()).flatten()
+    };
+    // `/tmp/tmux-1000/default,4711,0`
+    let socket = value("TMUX").and_then(|tmux| tmux.rsplitn(3, ',').nth(2));
+    let is_pane = |id: &&str| {
+        id.strip_prefix('%').is_some_and(|rest| {
+            !rest.is_empty() && rest.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    let pane = socket.zip(value("TMUX_PANE").filter(is_pane));
+    Terminal {
+        tty: None,
+        tmux: pane.map(|(socket, id)| Pane {
+            socket: socket.to_owned(),
+            id: id.to_owned(),
+            name: None,
+        }),
+        // Inside tmux it names tmux, which the pane says better.
+        program: value("TERM_PROGRAM").filter(|name| *name != "tmux").map(str::to_owned),
+    }
+}
+
+/// What tmux prints for a command, without its line end; none where it fails or takes too long.
+fn tmux(socket: &str, words: &[&str]) -> Option<String> {
+    let mut child = Command::new("tmux")
+        .args(["-S", socket])
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let begun = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if begun.elapsed() < TMUX_WAIT => thread::sleep(TMUX_LOOK_EVERY),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    };
+    let mut text = String::new();
+    let bound = u64::try_from(TERMINAL_TEXT_BYTES_MAX).unwrap_or(u64::MAX);
+    child.stdout.take()?.take(bound).read_to_string(&mut text).ok()?;
+    status.success().then(|| text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_names_that_tell_are_kept() {
+        let environment = b"HOME=/home/ada\0TMUX=/tmp/tmux-1000/a,b,4711,0\0KEY=secret\0\
+            TMUX_PANE=%12\0TERM_PROGRAM=tmux\0";
+        let pane = Pane { socket: "/tmp/tmux-1000/a,b".into(), id: "%12".into(), name: None };
+        assert_eq!(read(environment), Terminal { tmux: Some(pane), ..Terminal::default() });
+        let program = Some("vscode".to_owned());
+        assert_eq!(
+            read(b"TERM_PROGRAM=vscode\0TMUX_PANE=%1\0"),
+            Terminal { program, ..Terminal::default() }
+        );
+    }
+
+    #[test]
+    fn what_is_no_pane_or_no_plain_text_is_nothing() {
+        for environment in [
+            b"TMUX=/tmp/x,1,0\0TMUX_PANE=-t\0".as_slice(),
+            b"TMUX=/tmp/x,1,0\0TMUX_PANE=%\0",
+            b"TMUX=/tmp/x\0TMUX_PANE=%1\0",
+            b"TERM_PROGRAM=a\nb\0",
+            b"TERM_PROGRAM=\xff\0",
+            b"",
+        ] {
+            assert_eq!(read(environment), Terminal::default());
+        }
+    }
+}

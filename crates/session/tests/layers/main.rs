@@ -1,0 +1,6 @@
+//! Domain layers: what they show, and what they can never change.
+
+mod built_in;
+mod properties;
+mod rules;
+mod world;
