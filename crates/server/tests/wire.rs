@@ -78,7 +78,7 @@ fn spelled(schema: &Value) -> String {
     let kinds: Vec<&str> = match &schema["type"] {
         Value::String(kind) => vec![kind],
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     };
     let kind = kinds.into_iter().find(|kind| *kind != "null").unwrap_or_default();
     match kind {
