@@ -84,7 +84,6 @@ macro_rules! surroundings {
         }
     };
 }
-use surroundings;
 
 /// Every session on this machine.
 #[allow(missing_debug_implementations, reason = "handlers are behind a trait")]

@@ -398,3 +398,13 @@ pub const TMUX_LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Terminals that are remembered: of every process that may carry a session.
 pub const TERMINALS_MAX: usize = 4_096;
+
+/// Records of decisions that are read at once when we start.
+pub const RECORDS_PER_READ: usize = 1_000;
+
+/// Errands that are carried at once. Each is a person's decision or a rule's; one that finds no
+/// room has not arrived, and says so.
+pub const ERRANDS_MAX: usize = 256;
+
+/// How long a process may take to end after it was asked to.
+pub const ENDING_WAIT: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@
 //! has what it rests on; while the journal takes nothing, nothing more is taken from outside.
 
 mod commit;
+mod errands;
 mod handle;
 mod tap;
 mod waiting;
@@ -19,6 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use memchr::memmem;
 use qd_harness::usage::Sum;
 use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_session::decision::Record;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
@@ -27,6 +29,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
+use self::errands::{Done, Errands};
 pub use self::handle::{Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Waiter};
 use self::handle::{Order, Waited};
 use self::tap::Tap;
@@ -34,12 +37,12 @@ pub use self::tap::{RawSignal, Tapped};
 use self::waiting::Waiting;
 pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
-use crate::broker::{Broker, Input};
+use crate::broker::{Broker, Input, Output, Staying};
 use crate::detail::{Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::layers_file::LayersFile;
-use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
+use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
 use crate::sources::codex_daemon::CodexDaemon;
 use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{Files, News};
@@ -97,6 +100,7 @@ pub struct Runtime {
     layers: WatchedLayers,
     known: KnownIds,
     waiting: Waiting,
+    errands: Errands,
     /// Who hears of waiting forwarders; without anybody they are released.
     answerer: Option<mpsc::Sender<Frame>>,
     orders: mpsc::Receiver<Order>,
@@ -168,6 +172,7 @@ impl Runtime {
             layers,
             known,
             waiting: Waiting::default(),
+            errands: Errands::default(),
             answerer: None,
             orders,
             changes,
@@ -229,6 +234,7 @@ impl Runtime {
                     let Located { process, terminal } = located;
                     self.hand_in(now(), Input::Located { process, terminal });
                 }
+                done = self.errands.next(), if room => self.hear_errand(&done),
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
@@ -272,7 +278,10 @@ impl Runtime {
                 handle::answer(reply, self.waiting.answer(frame, text));
             }
             Order::WaiterGone { frame, arrival } => {
-                self.waiting.gone(frame, arrival);
+                if self.waiting.gone(frame, arrival) {
+                    let outputs = self.broker.left(now, frame);
+                    self.take_out(outputs);
+                }
             }
             Order::Signal { harness, channel, payload, reply } => {
                 let signal = signal(now, channel, &payload);
@@ -325,6 +334,17 @@ impl Runtime {
                 }
                 Err(why) => handle::answer(reply, Err(why)),
             },
+            Order::Answer { answering, reply } => {
+                let (taken, outputs) = self.broker.answer(now, *answering);
+                self.take_out(outputs);
+                self.errands.tell_later(taken, reply);
+            }
+            Order::Command { commanding, reply } => {
+                let (taken, outputs) = self.broker.command(now, *commanding);
+                self.take_out(outputs);
+                self.errands.tell_later(taken, reply);
+            }
+            Order::Presence { present } => self.broker.set_presence(present),
             Order::Health { reply } => {
                 let health = Health { sessions: self.broker.len(), ..self.health.clone() };
                 handle::answer(reply, health);
@@ -340,10 +360,20 @@ impl Runtime {
             None => Waited::Released,
         };
         handle::answer(reply, waited);
-        let is_heard = |answerer: &mpsc::Sender<Frame>| answerer.try_send(frame).is_ok();
-        if !self.answerer.as_ref().is_some_and(is_heard) {
-            self.waiting.release(id);
+        if let Some(answerer) = &self.answerer {
+            if answerer.try_send(frame).is_err() {
+                self.waiting.release(id);
+            }
+            return;
         }
+        let Some(harness) = Harness::named(&frame.harness) else {
+            self.waiting.release(id);
+            return;
+        };
+        let (entry, payload) = (frame.entry.as_deref(), frame.payload.as_slice());
+        let staying = Staying { harness, frame: id, entry, payload };
+        let outputs = self.broker.arrived(now(), &staying);
+        self.take_out(outputs);
     }
 
     /// A hook's frame, from the socket or the spool.
@@ -545,9 +575,18 @@ impl Runtime {
         if let Input::Signal { harness, signal } | Input::Recalled { harness, signal } = &input {
             self.tap.tell(*harness, signal);
         }
-        for output in self.broker.handle(now, input) {
-            self.next.take(output);
-        }
+        let outputs = self.broker.handle(now, input);
+        self.take_out(outputs);
+    }
+
+    fn take_out(&mut self, outputs: Vec<Output>) {
+        outputs.into_iter().for_each(|output| self.next.take(output));
+    }
+
+    /// What a carrier brought back.
+    fn hear_errand(&mut self, done: &Done) {
+        let outputs = self.broker.carried(now(), &done.decision, &done.way, &done.carried);
+        self.take_out(outputs);
     }
 
     /// Sends the next batch off, if none is on its way.
@@ -601,6 +640,11 @@ impl Runtime {
             warn!(%error, "frames stay in the spool; their ids are known");
         }
         pending.acks.drain(..).for_each(|ack| handle::answer(ack, Delivered::Taken));
+        pending.releases.drain(..).for_each(|frame| self.waiting.release(frame));
+        for errand in pending.errands.drain(..) {
+            self.carry(errand);
+        }
+        pending.settled.drain(..).for_each(|taken| self.errands.settle(&taken));
         pending.locate.drain(..).for_each(|process| self.locator.look(process));
         for (frame, wait) in std::mem::take(&mut pending.waits) {
             self.let_wait(*frame, wait);
@@ -677,6 +721,7 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
     let now = now();
     let mut broker = Broker::default();
     broker.handle(now, Input::Layers(layers));
+    recall_records(&mut broker, journal)?;
     let loaded = journal.load().map_err(Error::Journal)?;
     for damaged in &loaded.damaged {
         warn!(session = damaged.session.as_str(), seq = damaged.seq, "a damaged record, set aside");
@@ -702,6 +747,25 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
         broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
     }
     Ok((broker, KnownIds::restored(ids)))
+}
+
+/// Brings back what was decided: what was given and has no outcome yet is not given again.
+fn recall_records(broker: &mut Broker, journal: &Journal) -> Result<(), Error> {
+    let ends = journal.record_ends().map_err(Error::Journal)?;
+    let mut after = ends.dropped.seq;
+    loop {
+        let lines = journal.record_lines(after, RECORDS_PER_READ).map_err(Error::Journal)?;
+        let Some(last) = lines.last() else { break };
+        after = last.seq;
+        for line in &lines {
+            match Record::read(&line.line) {
+                Ok((record, _)) => broker.recall_record(&record),
+                Err(why) => warn!(seq = line.seq, why, "a record of a decision cannot be read"),
+            }
+        }
+    }
+    broker.follow_records(ends.last);
+    Ok(())
 }
 
 fn frames_in(spool: PathBuf) -> Root {

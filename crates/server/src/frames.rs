@@ -92,14 +92,16 @@ async fn let_wait(stream: &mut UnixStream, frame: Frame, handle: &Handle) {
     waiter.leave().await;
 }
 
-/// Delivered is what the forwarder says it has, whole and in time.
+/// Delivered is what the forwarder says it has, whole and in time. It passes on only a reply that
+/// it has whole, so one that could not be written has surely not arrived.
 async fn pass_on(stream: &mut UnixStream, reply: &HookReply) -> ReplyOutcome {
-    let exchange = async {
-        stream.write_all(&reply.bytes()).await?;
-        stream.read_u8().await
-    };
-    match timeout(REPLY_WAIT_MAX, exchange).await {
+    match timeout(REPLY_WAIT_MAX, stream.write_all(&reply.bytes())).await {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) => return ReplyOutcome::Failed,
+        Err(_) => return ReplyOutcome::Lost,
+    }
+    match timeout(REPLY_WAIT_MAX, stream.read_u8()).await {
         Ok(Ok(ACK)) => ReplyOutcome::Delivered,
-        Ok(_) | Err(_) => ReplyOutcome::Failed,
+        Ok(_) | Err(_) => ReplyOutcome::Lost,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_harness::waiting_hook::{WaitingHook, Wants};
-use qd_session::decision::{Command, Decision, Record};
+use qd_session::decision::{Command, Decision, Link, Record};
 use qd_session::id::{DecisionId, SessionId, Way};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
@@ -29,6 +29,11 @@ impl Broker {
     /// A record of the past, in the chain's order, before any session is restored.
     pub fn recall_record(&mut self, record: &Record) {
         self.desk.recall(record);
+    }
+
+    /// All records were told; the next one follows this.
+    pub fn follow_records(&mut self, last: Link) {
+        self.desk.follow(last);
     }
 
     /// A forwarder waits from now on, or again.

@@ -14,8 +14,8 @@ use qd_harness::Harness;
 use qd_harness::waiting_hook::{Asked, Wants};
 use qd_session::Session;
 use qd_session::decision::{
-    Body, Book, By, Command, Decided, Decision, Given, Offer, Order, Record, Refused, Shown,
-    Standing,
+    Body, Book, By, Command, Decided, Decision, Given, Hash, Link, Offer, Order, Record, Refused,
+    Shown, Standing, Subject,
 };
 use qd_session::id::{
     CallId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
@@ -110,6 +110,11 @@ impl Desk {
     /// Takes a record of the past in.
     pub fn recall(&mut self, record: &Record) {
         self.book.apply(record);
+    }
+
+    /// All of the past was taken in; this is the chain's end.
+    pub fn follow(&mut self, last: Link) {
+        self.book.follow(last);
     }
 
     /// What a session waits for has perhaps changed.
@@ -211,7 +216,7 @@ impl Desk {
             let shown = &waits.shown;
             let input = asked.input.as_ref();
             let same_input = match &shown.input_hash {
-                Some(hash) => *hash == qd_session::decision::Hash::of(input),
+                Some(hash) => *hash == Hash::of(input),
                 None => shown.input.as_deref() == Some(input),
             };
             let free = waits.hook.as_ref().is_none_or(|(other, _)| *other == frame);
@@ -223,7 +228,7 @@ impl Desk {
     /// An answer that was given before a restart, and whose forwarder has come back for it.
     fn take_up(&mut self, key: &RequestKey, outputs: &mut Vec<DeskOutput>) {
         let Some(decided) = self.book.answer_to(key) else { return };
-        let qd_session::decision::Subject::Answer(offer) = &decided.subject else { return };
+        let Subject::Answer(offer) = &decided.subject else { return };
         let (decision, answer) = (offer.decision.clone(), offer.answer.clone());
         let Some(task) = self.open.get(key).and_then(|waits| task_of(waits, &answer, Reach::Nowhere))
         else {

@@ -130,11 +130,6 @@ impl FrameId {
         plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(Self)
     }
 
-    /// When its forwarder started, in milliseconds since the Unix epoch.
-    pub fn at_ms(self) -> u64 {
-        u64::try_from(self.0 >> 64).unwrap_or(u64::MAX) / 1_000_000
-    }
-
     /// For a frame that is made here, at this time since the Unix epoch.
     pub fn fresh(now: Duration) -> Self {
         // A hasher is seeded at random once, and differently each time after that.

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::handle::{self, Delivered, News, Waited};
 use crate::broker::{NotFound, Output};
+use crate::desk::{Errand, Taken};
 use crate::hook_intake;
 use crate::limits::{JOURNAL_RETRY_EVERY, PENDING_BYTES_MAX, PENDING_ITEMS_MAX};
 
@@ -27,6 +28,12 @@ pub struct Pending {
     pub spooled: Option<hook_intake::Batch>,
     /// Processes whose terminal somebody should look up.
     pub locate: Vec<ProcessKey>,
+    /// To be carried once their records are on disk.
+    pub errands: Vec<Errand>,
+    /// Forwarders that nobody needs any more.
+    pub releases: Vec<hook_intake::FrameId>,
+    /// Decisions whose outcome is known.
+    pub settled: Vec<Taken>,
     /// Of the hooks in it.
     pub bytes: usize,
 }
@@ -44,6 +51,10 @@ impl Pending {
             Output::Append(entry) => self.batch.entries.push(entry),
             Output::Show(card) => self.news.push(News::Shown(card)),
             Output::Locate(process) => self.locate.push(process),
+            Output::Record(record) => self.batch.records.push(*record),
+            Output::Carry(errand) => self.errands.push(*errand),
+            Output::Release(frame) => self.releases.push(frame),
+            Output::Settled(taken) => self.settled.push(taken),
             Output::Remove(session) => self.news.push(News::Removed(session)),
         }
     }
@@ -65,6 +76,9 @@ impl Pending {
             && self.waits.is_empty()
             && self.dismissals.is_empty()
             && self.locate.is_empty()
+            && self.errands.is_empty()
+            && self.releases.is_empty()
+            && self.settled.is_empty()
             && self.spooled.is_none()
     }
 

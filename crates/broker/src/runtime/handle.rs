@@ -11,6 +11,7 @@ use super::tap::{RawSignal, Tapped};
 use super::waiting::{Arrival, ReplyOutcome, ReplyReceipt, Told};
 use crate::broker::{NotFound, Past};
 use crate::card::Card;
+use crate::desk::{Answering, Commanding, Declined, Taken};
 use crate::detail::{Detail, NoDetail};
 use crate::history::SessionKey;
 use crate::hook_intake::{Frame, FrameId, HookReply};
@@ -193,6 +194,17 @@ pub enum Order {
         word: String,
         reply: oneshot::Sender<Result<(), NotFound>>,
     },
+    Answer {
+        answering: Box<Answering>,
+        reply: oneshot::Sender<Result<Taken, Declined>>,
+    },
+    Command {
+        commanding: Box<Commanding>,
+        reply: oneshot::Sender<Result<Taken, Declined>>,
+    },
+    Presence {
+        present: bool,
+    },
     Health {
         reply: oneshot::Sender<Health>,
     },
@@ -303,6 +315,22 @@ impl Handle {
 
     pub async fn dismiss(&self, word: &str) -> Result<Result<(), NotFound>, Gone> {
         self.ask(|reply| Order::Dismiss { word: word.to_owned(), reply }).await
+    }
+
+    /// Answers a request, and waits until the agent's side has the answer, or has not.
+    pub async fn decide(&self, answering: Answering) -> Result<Result<Taken, Declined>, Gone> {
+        self.ask(|reply| Order::Answer { answering: Box::new(answering), reply }).await
+    }
+
+    /// Wants something of a session, and waits until it is done, or cannot be.
+    pub async fn command(&self, commanding: Commanding) -> Result<Result<Taken, Declined>, Gone> {
+        self.ask(|reply| Order::Command { commanding: Box::new(commanding), reply }).await
+    }
+
+    /// Something shows the board, or nothing does.
+    pub async fn set_presence(&self, present: bool) {
+        // A loop that has ended shows nothing.
+        let _ = self.orders.send(Order::Presence { present }).await;
     }
 
     pub async fn health(&self) -> Result<Health, Gone> {

@@ -45,8 +45,11 @@ impl Told {
 pub enum ReplyOutcome {
     /// The forwarder said that it has it whole.
     Delivered,
-    /// It did not, in time: it may be gone, or come back on another connection.
+    /// It surely did not arrive: nobody waited, or the connection broke before it was sent.
     Failed,
+    /// It was sent whole, and the forwarder did not say that it has it: it may be gone, or come
+    /// back on another connection.
+    Lost,
 }
 
 /// The outcome of a reply, once it is known.

@@ -54,6 +54,12 @@ impl Book {
         Self { last, ..Self::default() }
     }
 
+    /// The next record follows this one, whatever was read: where lines were damaged the store
+    /// still knows the chain's end.
+    pub fn follow(&mut self, last: Link) {
+        self.last = last;
+    }
+
     /// Takes a record in, as after a start. What was given and has no outcome is unsettled; what
     /// is open the caller says with [`Self::opened`].
     pub fn apply(&mut self, record: &Record) {

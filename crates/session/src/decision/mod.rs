@@ -19,10 +19,12 @@ pub use self::standing::{Decided, Given, Refused, Standing};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Decision {
     Allow {
         /// The whole input, where the operator changed it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Value>))]
         input: Option<Value>,
         #[serde(default)]
         scope: Scope,
@@ -51,6 +53,7 @@ pub enum Decision {
 /// How far an allowance reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Reach))]
 pub enum Scope {
     #[default]
     Once,
@@ -62,6 +65,7 @@ pub enum Scope {
 /// The answer to one question of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answer {
     /// The question's id or, where it has none, its text.
     pub question: String,

@@ -89,6 +89,7 @@ pub enum Command {
 /// Whose decision it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct By {
     pub who: String,
     pub device: String,
