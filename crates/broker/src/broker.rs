@@ -77,11 +77,7 @@ pub enum Output {
 /// What a card shows of what is around its session; by fields, so that others stay free.
 macro_rules! surroundings {
     ($broker:expr) => {
-        Surroundings {
-            layers: &$broker.layers,
-            terminals: &$broker.terminals,
-            desk: &$broker.desk,
-        }
+        Surroundings { layers: &$broker.layers, terminals: &$broker.terminals, desk: &$broker.desk }
     };
 }
 
@@ -237,9 +233,7 @@ impl Broker {
         };
         let mut found: Vec<&Tracked> = self.roster.values().filter(is_wanted).collect();
         found.sort_by_key(|tracked| std::cmp::Reverse(tracked.heard()));
-        let cards = found
-            .into_iter()
-            .filter_map(|tracked| tracked.card(now, &surroundings!(self)));
+        let cards = found.into_iter().filter_map(|tracked| tracked.card(now, &surroundings!(self)));
         cards.take(wanted.count_max).collect()
     }
 
@@ -374,7 +368,8 @@ impl Broker {
     fn track(&mut self, session: Session, harness: Harness, vendor_id: Arc<str>) {
         let spent = self.spent.remove(&(harness, vendor_id.clone()));
         let reach = Reach::Nowhere;
-        let tracked = Tracked { session, harness, vendor_id, spent, reach, shown: None, look: None };
+        let tracked =
+            Tracked { session, harness, vendor_id, spent, reach, shown: None, look: None };
         self.roster.insert(tracked.session.id().clone(), tracked);
     }
 

@@ -252,12 +252,7 @@ impl Card {
                 context_window: usage.and_then(|usage| usage.context_window),
                 spent: spent.map(SpentView::from),
             },
-            capabilities: around.capabilities(
-                session,
-                harness,
-                reach,
-                agent_state_is_ended,
-            ),
+            capabilities: around.capabilities(session, harness, reach, agent_state_is_ended),
             requests: monitor
                 .open_requests()
                 .filter(|open| open.stage == Stage::Waiting)

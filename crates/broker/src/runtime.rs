@@ -30,7 +30,9 @@ use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
 use self::errands::{Done, Errands};
-pub use self::handle::{Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Waiter};
+pub use self::handle::{
+    Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, Waiter,
+};
 use self::handle::{Order, Waited};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
@@ -101,6 +103,7 @@ pub struct Runtime {
     known: KnownIds,
     waiting: Waiting,
     errands: Errands,
+    presence: Presence,
     /// Who hears of waiting forwarders; without anybody they are released.
     answerer: Option<mpsc::Sender<Frame>>,
     orders: mpsc::Receiver<Order>,
@@ -173,6 +176,7 @@ impl Runtime {
             known,
             waiting: Waiting::default(),
             errands: Errands::default(),
+            presence: handle.presence().clone(),
             answerer: None,
             orders,
             changes,
@@ -344,7 +348,6 @@ impl Runtime {
                 self.take_out(outputs);
                 self.errands.tell_later(taken, reply);
             }
-            Order::Presence { present } => self.broker.set_presence(present),
             Order::Health { reply } => {
                 let health = Health { sessions: self.broker.len(), ..self.health.clone() };
                 handle::answer(reply, health);
@@ -372,6 +375,7 @@ impl Runtime {
         };
         let (entry, payload) = (frame.entry.as_deref(), frame.payload.as_slice());
         let staying = Staying { harness, frame: id, entry, payload };
+        self.broker.set_presence(self.presence.is_somebody());
         let outputs = self.broker.arrived(now(), &staying);
         self.take_out(outputs);
     }

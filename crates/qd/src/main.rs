@@ -1,5 +1,6 @@
 //! Flags, configuration, wiring: no rule lives here.
 
+mod act;
 mod background;
 mod capture;
 mod config;
@@ -86,6 +87,31 @@ enum Command {
     /// Prints the first session that is in it, at once if one is already. For scripts:
     /// `qd wait --until needs-you && notify-send "An agent waits"`.
     Wait(wait::WaitArgs),
+    Approve(act::ApproveArgs),
+    Deny(act::DenyArgs),
+    Answer(act::AnswerArgs),
+    Send(act::SendArgs),
+    /// End a session's turn
+    Interrupt {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    /// Ask a session's process to end
+    Stop {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    /// Bring a session's terminal to the front, where it runs in tmux
+    Focus {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    Yolo(act::YoloArgs),
+    /// Go on with a session that has ended, in this terminal
+    Resume {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
     /// Take a session out of Needs You until its next event
     Dismiss {
         /// A session: its id, or a beginning of it that is unique
@@ -177,11 +203,26 @@ fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => with_daemon(async |paths| {
             explain::explain(&args.session_or_capture.to_string_lossy(), args.json, paths).await
         }),
+        Command::Approve(args) => with_daemon(async |paths| act::approve(&args, paths).await),
+        Command::Deny(args) => with_daemon(async |paths| act::deny(&args, paths).await),
+        Command::Answer(args) => with_daemon(async |paths| act::answer(&args, paths).await),
+        Command::Send(args) => with_daemon(async |paths| act::send(&args, paths).await),
+        Command::Yolo(args) => with_daemon(async |paths| act::yolo(&args, paths).await),
+        Command::Interrupt { session } => plain_command(&session, "interrupt"),
+        Command::Stop { session } => plain_command(&session, "stop"),
+        Command::Focus { session } => plain_command(&session, "focus"),
+        Command::Resume { session } => {
+            with_daemon(async |paths| act::resume(&session, paths).await)
+        }
         Command::Dismiss { session } => with_daemon(async |paths| {
             let path = format!("/api/sessions/{}/dismiss", escaped(&session));
             Daemon::at(paths).post(&path).await.map(drop)
         }),
     }
+}
+
+fn plain_command(session: &str, what: &str) -> Result<()> {
+    with_daemon(async |paths| act::command(paths, session, what, &serde_json::json!({})).await)
 }
 
 /// A folder with a moment, or one that looks like a capture.

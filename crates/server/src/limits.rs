@@ -75,6 +75,12 @@ pub const BROWSER_NAME_BYTES_MAX: usize = 200;
 pub const REQUESTS_AT_ONCE: u32 = 4_000;
 pub const REQUESTS_PER_S: u32 = 400;
 
+/// What a caller calls one attempt: a UUID is 36.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// Longest prompt: a page of text many times over, and what a hook may pass on.
+pub const PROMPT_BYTES_MAX: usize = 64 << 10;
+
 /// Bytes that one connection buffers: the longest head of a request, many times over.
 pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
 

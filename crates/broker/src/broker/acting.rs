@@ -10,9 +10,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
 
 use super::{Broker, Output};
-use crate::desk::{
-    Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task,
-};
+use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task};
 use crate::hook_intake::{FrameId, HookReply};
 
 /// A forwarder whose frame the journal has, and that stays.
@@ -214,9 +212,10 @@ impl Broker {
     /// The connection to the clients' own server is gone, for all sessions of a harness.
     pub fn server_gone(&mut self, now: Timestamp, harness: Harness) -> Vec<Output> {
         let mut outputs = Vec::new();
-        let reached = self.roster.iter_mut().filter(|(_, tracked)| {
-            tracked.harness == harness && tracked.reach == Reach::Server
-        });
+        let reached = self
+            .roster
+            .iter_mut()
+            .filter(|(_, tracked)| tracked.harness == harness && tracked.reach == Reach::Server);
         let mut gone = Vec::new();
         for (id, tracked) in reached {
             tracked.reach = Reach::Nowhere;

@@ -18,7 +18,10 @@ pub struct Errand {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// To a forwarder that waits.
-    Reply { frame: FrameId, reply: HookReply },
+    Reply {
+        frame: FrameId,
+        reply: HookReply,
+    },
     /// To the server that the session lives on.
     Answer {
         harness: Harness,
@@ -27,13 +30,28 @@ pub enum Task {
         call: Option<CallId>,
         answer: Decision,
     },
-    Prompt { harness: Harness, session: SessionId, text: String },
-    Interrupt { harness: Harness, session: SessionId },
-    Yolo { harness: Harness, session: SessionId, on: bool },
+    Prompt {
+        harness: Harness,
+        session: SessionId,
+        text: String,
+    },
+    Interrupt {
+        harness: Harness,
+        session: SessionId,
+    },
+    Yolo {
+        harness: Harness,
+        session: SessionId,
+        on: bool,
+    },
     /// Ask the process to end.
-    End { process: ProcessKey },
+    End {
+        process: ProcessKey,
+    },
     /// Bring the terminal to the front.
-    Focus { pane: Pane },
+    Focus {
+        pane: Pane,
+    },
 }
 
 /// What became of an errand.
@@ -41,7 +59,9 @@ pub enum Task {
 pub enum Carried {
     Delivered,
     /// It surely did not arrive.
-    Failed { why: String },
+    Failed {
+        why: String,
+    },
     /// It was sent, and nobody can say whether it arrived.
     Lost,
 }

@@ -54,7 +54,9 @@ pub struct Commanding {
 pub enum Declined {
     Book(Refused),
     /// It cannot be done with this session, or by the way there is: a sentence for the operator.
-    Impossible { why: String },
+    Impossible {
+        why: String,
+    },
 }
 
 /// What was taken.
@@ -230,7 +232,8 @@ impl Desk {
         let Some(decided) = self.book.answer_to(key) else { return };
         let Subject::Answer(offer) = &decided.subject else { return };
         let (decision, answer) = (offer.decision.clone(), offer.answer.clone());
-        let Some(task) = self.open.get(key).and_then(|waits| task_of(waits, &answer, Reach::Nowhere))
+        let Some(task) =
+            self.open.get(key).and_then(|waits| task_of(waits, &answer, Reach::Nowhere))
         else {
             return;
         };
@@ -284,7 +287,9 @@ impl Desk {
                 (waits.session.clone(), waits.shown.clone(), task)
             }
             // The book says what it was, if it knows.
-            None => (SessionId::new(""), Shown::new(RequestKind::Permission, None, None, None), None),
+            None => {
+                (SessionId::new(""), Shown::new(RequestKind::Permission, None, None, None), None)
+            }
         };
         let is_answered = self.book.answer_to(&request).is_some();
         if waits.is_some() && task.is_none() && !is_answered {

@@ -5,6 +5,7 @@ use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 
 use super::tap::{RawSignal, Tapped};
@@ -89,6 +90,22 @@ pub struct Handle {
     orders: mpsc::Sender<Order>,
     /// Room for those who read the past.
     readers: Arc<Semaphore>,
+    presence: Presence,
+}
+
+/// How many look at the board: pages, phones, `qd watch`.
+#[derive(Debug, Clone, Default)]
+pub struct Presence(Arc<AtomicU32>);
+
+impl Presence {
+    /// For whoever comes and goes.
+    pub fn counter(&self) -> Arc<AtomicU32> {
+        self.0.clone()
+    }
+
+    pub fn is_somebody(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
 }
 
 /// What became of the frame of a forwarder that wants to wait.
@@ -202,9 +219,6 @@ pub enum Order {
         commanding: Box<Commanding>,
         reply: oneshot::Sender<Result<Taken, Declined>>,
     },
-    Presence {
-        present: bool,
-    },
     Health {
         reply: oneshot::Sender<Health>,
     },
@@ -212,7 +226,8 @@ pub enum Order {
 
 impl Handle {
     pub(super) fn new(orders: mpsc::Sender<Order>) -> Self {
-        Self { orders, readers: Arc::new(Semaphore::new(READERS_MAX)) }
+        let readers = Arc::new(Semaphore::new(READERS_MAX));
+        Self { orders, readers, presence: Presence::default() }
     }
 
     /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
@@ -327,10 +342,9 @@ impl Handle {
         self.ask(|reply| Order::Command { commanding: Box::new(commanding), reply }).await
     }
 
-    /// Something shows the board, or nothing does.
-    pub async fn set_presence(&self, present: bool) {
-        // A loop that has ended shows nothing.
-        let _ = self.orders.send(Order::Presence { present }).await;
+    /// How many look at the board.
+    pub fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     pub async fn health(&self) -> Result<Health, Gone> {
