@@ -2,6 +2,8 @@
 //! witnesses. Everything here is knowable without hooks too: the registry says who waits, the
 //! transcript says for what.
 
+mod acting;
+
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
 
