@@ -2,6 +2,7 @@
 
 mod alone;
 mod asking;
+mod auditing;
 mod demo;
 mod doctor;
 mod recording;
