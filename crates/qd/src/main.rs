@@ -1,6 +1,7 @@
 //! Flags, configuration, wiring: no rule lives here.
 
 mod act;
+mod audit;
 mod background;
 mod capture;
 mod config;
@@ -54,7 +55,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 a mistake in the command line, \
-                          3 no daemon runs, 4 no such session, 5 timed out\n\n\
+                          3 no daemon runs, 4 no such session, 5 timed out, 6 records were changed\n\n\
                           Environment: XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CONFIG_HOME say where our files are;\n\
                           CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME and XDG_DATA_HOME where the agents' are;\n\
                           QD_PORT, QD_LOG and NO_COLOR are honoured";
@@ -119,6 +120,7 @@ enum Command {
     },
     Usage(usage::UsageArgs),
     Search(search::SearchArgs),
+    Audit(audit::AuditArgs),
     Record(record::RecordArgs),
     Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
@@ -173,6 +175,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Search(args) => search::search(&args, &Paths::from_environment()?),
+        Command::Audit(args) => audit::audit(&args, &Paths::from_environment()?),
         Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {

@@ -36,6 +36,10 @@ impl Paths {
         self.config.with_file_name("layers.toml")
     }
 
+    pub fn journal(&self) -> PathBuf {
+        self.state.join("journal.db")
+    }
+
     /// How far session files were read, and what they told.
     pub fn usage_index(&self) -> PathBuf {
         self.state.join("usage.db")

@@ -3,6 +3,7 @@
 mod alone;
 mod asking;
 mod contract;
+mod auditing;
 mod demo;
 mod doctor;
 mod recording;
