@@ -249,6 +249,27 @@ pub const DAEMON_ALONE_WAIT: Duration = Duration::from_secs(10);
 /// an hour.
 pub const DAEMON_THREADS_MAX: usize = 1_024;
 
+/// Errands to the servers of one source that are under way at once. An operator has a handful; a
+/// rule that answers for many sessions at once tries again.
+pub const ERRANDS_MAX: usize = 32;
+
+/// How long a server may take for one step of an errand. The operator waits for it.
+pub const ERRAND_REPLY_WAIT: Duration = Duration::from_secs(10);
+
+/// How long Codex's daemon may take to send an open request to us, of a thread that waits. It does
+/// so at once; a thread that waits for something else would keep us waiting for ever.
+pub const REPLAY_WAIT: Duration = Duration::from_secs(5);
+
+/// Open requests that an errand remembers. A thread has one, with subagents a few.
+pub const ERRAND_REQUESTS_MAX: usize = 64;
+
+/// Letters of what a server says to an errand that it does not take.
+pub const ERRAND_TEXT_CHARS_MAX: usize = 200;
+
+/// Sessions of which it is known on which server they are; the one that was silent for longest
+/// goes.
+pub const SERVED_SESSIONS_MAX: usize = 4_096;
+
 /// Servers of OpenCode and Kilo that are connected at once.
 pub const SERVERS_MAX: usize = 64;
 

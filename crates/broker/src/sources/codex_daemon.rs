@@ -4,11 +4,14 @@
 //! every thread; [`inquiry`] asks for the threads that were there before us. The socket is looked
 //! for now and then, because the daemon comes and goes with its terminals.
 //! We let another client greet it first ([`company`]).
-//! Invariant: we only look. We subscribe to no thread, so that no request for approval comes to
-//! us and no thread is kept loaded for us; and what comes nevertheless is not answered.
+//! Invariant: observing only looks. It subscribes to no thread, so that no request for approval
+//! comes to us and no thread is kept loaded for us; and what comes nevertheless is not answered.
+//! What the operator wants done goes by an [`errand`], on a connection of its own.
 
 mod company;
+pub mod errand;
 mod inquiry;
+mod line;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -23,14 +26,17 @@ use qd_harness::{Channel, Direction, Harness};
 use qd_session::moment::Timestamp;
 use serde_json::json;
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use self::company::Company;
+use self::errand::Errand;
 use self::inquiry::Inquiry;
 use super::doorbell::{Doorbell, Rings};
+use super::errand::{ErrandOutcome, ErrandReceipt, Errands};
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use super::watch::{Root, Tells};
@@ -44,6 +50,9 @@ use crate::limits::{
 #[derive(Debug)]
 pub struct CodexDaemon {
     inbox: Inbox,
+    socket: PathBuf,
+    held: watch::Receiver<BTreeSet<String>>,
+    errands: Errands,
 }
 
 impl CodexDaemon {
@@ -55,26 +64,46 @@ impl CodexDaemon {
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
         let processes = Processes::new()?;
         let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)], Rings::ForNews)?;
+        let (loaded, held) = watch::channel(BTreeSet::new());
         let observer = Observer {
-            socket,
+            socket: socket.clone(),
             bell,
             outlet,
             processes,
             asked_at: now(),
             met: None,
             daemon: None,
-            loaded: BTreeSet::new(),
+            loaded,
         };
         let task = tokio::spawn(async move {
             // It ends only when nobody listens.
             let Err(Unheard) = observer.run().await;
         });
-        Ok(Self { inbox: Inbox::new(heard, task) })
+        let inbox = Inbox::new(heard, task);
+        Ok(Self { inbox, socket, held, errands: Errands::default() })
     }
 
     /// The next thing. May be dropped and asked again.
     pub async fn next(&mut self) -> Option<SourceNews> {
         self.inbox.next().await
+    }
+
+    /// Whether the daemon has loaded this thread, as far as was heard.
+    pub fn holds(&self, thread: &str) -> bool {
+        self.held.borrow().contains(thread)
+    }
+
+    /// Has an errand done. It is refused for a thread that the daemon does not hold. Must be
+    /// called in a Tokio runtime.
+    pub fn carry(&self, errand: Errand) -> ErrandReceipt {
+        let is_held = self.holds(&errand.thread);
+        let socket = self.socket.clone();
+        self.errands.send(async move {
+            if !is_held {
+                return ErrandOutcome::refused("Codex's daemon has not loaded it");
+            }
+            errand::carry(socket, errand).await
+        })
     }
 }
 
@@ -92,7 +121,7 @@ struct Observer {
     /// Whom we last talked to.
     daemon: Option<Process>,
     /// The sessions it had loaded then.
-    loaded: BTreeSet<String>,
+    loaded: watch::Sender<BTreeSet<String>>,
 }
 
 type Socket = WebSocketStream<UnixStream>;
@@ -235,11 +264,16 @@ impl Observer {
         if let Some(listed) = inquiry.listed() {
             // What was loaded before and is not now has ended while we were away.
             if !was_listed {
-                self.gone(self.loaded.difference(listed)).await?;
+                let gone = self.loaded.borrow().difference(listed).cloned().collect();
+                self.gone(gone).await?;
             }
-            if self.loaded != *inquiry.sessions() {
-                self.loaded.clone_from(inquiry.sessions());
-            }
+            self.loaded.send_if_modified(|loaded| {
+                let differs = *loaded != *inquiry.sessions();
+                if differs {
+                    loaded.clone_from(inquiry.sessions());
+                }
+                differs
+            });
         }
         self.send(socket, next?).await
     }
@@ -261,14 +295,14 @@ impl Observer {
             return Ok(());
         }
         self.daemon = None;
-        let loaded = std::mem::take(&mut self.loaded);
-        self.gone(loaded.iter()).await
+        let loaded = self.loaded.send_replace(BTreeSet::new());
+        self.gone(loaded).await
     }
 
     /// No process has these threads any more.
-    async fn gone(&self, threads: impl Iterator<Item = &String>) -> Result<(), Unheard> {
+    async fn gone(&self, threads: BTreeSet<String>) -> Result<(), Unheard> {
         let report = |thread| json!({ "sessionId": thread, "exited": true }).to_string();
-        let news = threads.map(|thread| self.outlet.process(report(thread).into_bytes()));
+        let news = threads.iter().map(|thread| self.outlet.process(report(thread).into_bytes()));
         self.outlet.tell(news.collect()).await
     }
 }
