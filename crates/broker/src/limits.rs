@@ -425,7 +425,7 @@ pub const RECORDS_PER_READ: usize = 1_000;
 
 /// Errands that are carried at once. Each is a person's decision or a rule's; one that finds no
 /// room has not arrived, and says so.
-pub const ERRANDS_MAX: usize = 256;
+pub const CARRIED_MAX: usize = 256;
 
 /// How long a process may take to end after it was asked to.
 pub const ENDING_WAIT: Duration = Duration::from_secs(10);

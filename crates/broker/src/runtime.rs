@@ -22,6 +22,7 @@ use qd_harness::usage::Sum;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::decision::Record;
 use qd_session::id::SessionId;
+use qd_session::limits::BOOK_RECORDS_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
 use qd_store::{Journal, Opened};
@@ -449,10 +450,22 @@ impl Runtime {
             }
             Some(SourceNews::Notice(notice)) => {
                 info!(server = &*notice.server, kind = ?notice.kind, "a client's server");
+                self.forget_unreached();
             }
             None => return Err(Error::SourceGone),
         }
         Ok(())
+    }
+
+    /// Sessions that no server tells of any more cannot be acted on through one.
+    fn forget_unreached(&mut self) {
+        let (codex, opencode) = (&self.codex_daemon, &self.opencode_servers);
+        let outputs = self.broker.forget_unreached(now(), |harness, vendor_id| match harness {
+            Harness::Codex => codex.holds(vendor_id),
+            Harness::Opencode | Harness::KiloCode => opencode.holds(vendor_id),
+            Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => false,
+        });
+        self.take_out(outputs);
     }
 
     /// Processes that carried a session when we last looked: those that ended meanwhile have told
@@ -756,7 +769,9 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
 /// Brings back what was decided: what was given and has no outcome yet is not given again.
 fn recall_records(broker: &mut Broker, journal: &Journal) -> Result<(), Error> {
     let ends = journal.record_ends().map_err(Error::Journal)?;
-    let mut after = ends.dropped.seq;
+    // The book remembers no more than these.
+    let newest = ends.last.seq.saturating_sub(BOOK_RECORDS_MAX);
+    let mut after = ends.dropped.seq.max(newest);
     loop {
         let lines = journal.record_lines(after, RECORDS_PER_READ).map_err(Error::Journal)?;
         let Some(last) = lines.last() else { break };

@@ -209,13 +209,16 @@ impl Broker {
         self.is_operator_present = present;
     }
 
-    /// The connection to the clients' own server is gone, for all sessions of a harness.
-    pub fn server_gone(&mut self, now: Timestamp, harness: Harness) -> Vec<Output> {
+    /// Whose server is not in reach any more, as `holds` says, can be acted on no more through it.
+    pub fn forget_unreached(
+        &mut self,
+        now: Timestamp,
+        holds: impl Fn(Harness, &str) -> bool,
+    ) -> Vec<Output> {
         let mut outputs = Vec::new();
-        let reached = self
-            .roster
-            .iter_mut()
-            .filter(|(_, tracked)| tracked.harness == harness && tracked.reach == Reach::Server);
+        let reached = self.roster.iter_mut().filter(|(_, tracked)| {
+            tracked.reach == Reach::Server && !holds(tracked.harness, &tracked.vendor_id)
+        });
         let mut gone = Vec::new();
         for (id, tracked) in reached {
             tracked.reach = Reach::Nowhere;

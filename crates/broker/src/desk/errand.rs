@@ -2,7 +2,7 @@
 
 use qd_harness::Harness;
 use qd_session::decision::Decision;
-use qd_session::id::{CallId, DecisionId, ProcessKey, RequestId, SessionId, Way};
+use qd_session::id::{AgentId, CallId, DecisionId, ProcessKey, RequestId, SessionId, Way};
 
 use super::{CODEX, HOOK, OPENCODE};
 use crate::hook_intake::{FrameId, HookReply};
@@ -27,6 +27,7 @@ pub enum Task {
         harness: Harness,
         session: SessionId,
         request: RequestId,
+        agent: AgentId,
         call: Option<CallId>,
         answer: Decision,
     },

@@ -18,7 +18,7 @@ use qd_session::decision::{
     Shown, Standing, Subject,
 };
 use qd_session::id::{
-    CallId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
+    AgentId, CallId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
 };
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Open, RequestKind};
@@ -83,6 +83,7 @@ struct Waits {
     session: SessionId,
     harness: Harness,
     request: RequestId,
+    agent: AgentId,
     call: Option<CallId>,
     shown: Shown,
     /// The forwarder that stays for its answer.
@@ -172,6 +173,7 @@ impl Desk {
             session: session.clone(),
             harness,
             request: open.id.clone(),
+            agent: open.agent.clone(),
             call: ask.call.clone(),
             shown: shown(),
             hook: None,
@@ -479,6 +481,7 @@ fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
             harness: waits.harness,
             session: waits.session.clone(),
             request: waits.request.clone(),
+            agent: waits.agent.clone(),
             call: waits.call.clone(),
             answer: answer.clone(),
         }),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 
+use qd_harness::Harness;
 use qd_session::decision::Standing;
-use qd_session::id::{DecisionId, ProcessKey, Way};
+use qd_session::id::{AgentId, DecisionId, ProcessKey, SessionId, Way};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -14,7 +15,10 @@ use super::Runtime;
 use super::handle;
 use super::waiting::ReplyOutcome;
 use crate::desk::{Carried, Declined, Errand, Taken, Task};
-use crate::limits::{ENDING_WAIT, ERRANDS_MAX};
+use crate::limits::{CARRIED_MAX, ENDING_WAIT};
+use crate::sources::codex_daemon::errand as codex;
+use crate::sources::errand::{ErrandOutcome, ErrandReceipt};
+use crate::sources::opencode_servers::errand as opencode;
 use crate::sources::processes::Process;
 
 #[derive(Debug, Default)]
@@ -69,7 +73,7 @@ impl Errands {
         way: Way,
         errand: impl Future<Output = Carried> + Send + 'static,
     ) {
-        if self.under_way.len() >= ERRANDS_MAX {
+        if self.under_way.len() >= CARRIED_MAX {
             let carried = Carried::Failed { why: "too much is on its way already".to_owned() };
             self.under_way.spawn(async { Done { decision, way, carried } });
             return;
@@ -101,13 +105,105 @@ impl Runtime {
                     Ok(false) | Err(_) => failed("its tmux pane is gone"),
                 }
             }),
-            Task::Answer { .. }
-            | Task::Prompt { .. }
-            | Task::Interrupt { .. }
-            | Task::Yolo { .. } => {
-                self.errands.carry(decision, way, async { failed("its server is not in reach") });
+            Task::Answer { session, request, agent, call, answer, .. } => {
+                let receipt = self.to_server(&session, &agent, |harness| match harness {
+                    Harness::Codex => {
+                        let decision = answer.clone();
+                        call.clone()
+                            .map(|call| ServerTask::Codex(codex::Task::Answer { call, decision }))
+                    }
+                    Harness::Opencode | Harness::KiloCode => {
+                        let (request, decision) = (request.to_string(), answer.clone());
+                        Some(ServerTask::Opencode(opencode::Task::Answer { request, decision }))
+                    }
+                    Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => {
+                        None
+                    }
+                });
+                self.errands.carry(decision, way, on_server(receipt));
+            }
+            Task::Prompt { session, text, .. } => {
+                let receipt = self.to_server(&session, &AgentId::MAIN, |harness| {
+                    let text = text.clone();
+                    ServerTask::of(
+                        harness,
+                        codex::Task::Prompt { text: text.clone() },
+                        opencode::Task::Prompt { text },
+                    )
+                });
+                self.errands.carry(decision, way, on_server(receipt));
+            }
+            Task::Interrupt { session, .. } => {
+                let receipt = self.to_server(&session, &AgentId::MAIN, |harness| {
+                    ServerTask::of(harness, codex::Task::Interrupt, opencode::Task::Interrupt)
+                });
+                self.errands.carry(decision, way, on_server(receipt));
+            }
+            Task::Yolo { session, on, .. } => {
+                let receipt = self.to_server(&session, &AgentId::MAIN, |harness| match harness {
+                    Harness::Codex if on => Some(ServerTask::Codex(codex::Task::Yolo)),
+                    Harness::Codex => {
+                        Some(ServerTask::Codex(codex::Task::EndYolo { before: None }))
+                    }
+                    Harness::ClaudeCode
+                    | Harness::GeminiCli
+                    | Harness::KiloCode
+                    | Harness::Cline
+                    | Harness::Opencode
+                    | Harness::Acp => None,
+                });
+                self.errands.carry(decision, way, on_server(receipt));
             }
         }
+    }
+
+    /// Sends somebody to the server that a session lives on, if there is one.
+    fn to_server(
+        &self,
+        session: &SessionId,
+        agent: &AgentId,
+        task: impl FnOnce(Harness) -> Option<ServerTask>,
+    ) -> Option<ErrandReceipt> {
+        let (harness, vendor_id) = self.broker.named_on_server(session)?;
+        // A subagent is a session of its own there.
+        let session = match agent.is_main() {
+            true => vendor_id.to_string(),
+            false => agent.as_str().to_owned(),
+        };
+        Some(match task(harness)? {
+            ServerTask::Codex(what) => {
+                self.codex_daemon.carry(codex::Errand { thread: session, what })
+            }
+            ServerTask::Opencode(what) => {
+                self.opencode_servers.carry(opencode::Errand { session, what })
+            }
+        })
+    }
+}
+
+enum ServerTask {
+    Codex(codex::Task),
+    Opencode(opencode::Task),
+}
+
+impl ServerTask {
+    fn of(harness: Harness, codex: codex::Task, opencode: opencode::Task) -> Option<Self> {
+        match harness {
+            Harness::Codex => Some(Self::Codex(codex)),
+            Harness::Opencode | Harness::KiloCode => Some(Self::Opencode(opencode)),
+            Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => None,
+        }
+    }
+}
+
+async fn on_server(receipt: Option<ErrandReceipt>) -> Carried {
+    let Some(receipt) = receipt else { return failed("its server is not in reach") };
+    match receipt.await {
+        ErrandOutcome::Done { .. } => Carried::Delivered,
+        ErrandOutcome::Refused { why } | ErrandOutcome::Unreachable { why } => {
+            Carried::Failed { why }
+        }
+        ErrandOutcome::Lost => Carried::Lost,
     }
 }
 

@@ -2,8 +2,8 @@
 
 mod alone;
 mod asking;
-mod contract;
 mod auditing;
+mod contract;
 mod demo;
 mod doctor;
 mod recording;

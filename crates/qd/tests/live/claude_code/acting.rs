@@ -108,9 +108,7 @@ fn the_terminal_may_be_first() {
     let key = request["key"].as_str().expect("a key");
     claude.terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
     claude.agree("busy", "autonomous");
-    eventually("the hook to be let go", || {
-        (waiting_hooks(&claude.world) == 0).then_some(())
-    });
+    eventually("the hook to be let go", || (waiting_hooks(&claude.world) == 0).then_some(()));
     let (done, said) = claude.world.qd(&["approve", key]);
     assert!(!done, "{said}");
     gate.open();
