@@ -770,7 +770,7 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
 fn recall_records(broker: &mut Broker, journal: &Journal) -> Result<(), Error> {
     let ends = journal.record_ends().map_err(Error::Journal)?;
     // The book remembers no more than these.
-    let newest = ends.last.seq.saturating_sub(BOOK_RECORDS_MAX);
+    let newest = ends.last.seq.saturating_sub(BOOK_RECORDS_MAX as u64);
     let mut after = ends.dropped.seq.max(newest);
     loop {
         let lines = journal.record_lines(after, RECORDS_PER_READ).map_err(Error::Journal)?;
