@@ -222,16 +222,22 @@ function optionKeyed(
   option: number,
   at: number | undefined,
 ): Keyed | undefined {
-  const filled = (index: number) => draft.filled?.[index] ?? UNFILLED;
-  const open = questions.findIndex((each, index) => valuesOf(each, filled(index)).length === 0);
-  const index = at ?? (open < 0 ? questions.length - 1 : open);
+  const index = at ?? inFront(questions, draft);
   const question = questions[index];
   const pressed = question?.options[option];
   if (!question || !pressed) return undefined;
-  const next = toggled(question, filled(index), pressed.label);
+  const next = toggled(question, draft.filled?.[index] ?? UNFILLED, pressed.label);
   if (!answersAtOnce(questions)) return { type: "choose", question: index, filled: next };
   const decision = answered(questions, [next]);
   return decision && { type: "decide", decision };
+}
+
+/** The first question without an answer or, when all have one, the last. */
+export function inFront(questions: readonly Question[], draft: RequestDraft): number {
+  const open = questions.findIndex(
+    (each, index) => valuesOf(each, draft.filled?.[index] ?? UNFILLED).length === 0,
+  );
+  return open < 0 ? questions.length - 1 : open;
 }
 
 /** The answer that is given, in a few words. */

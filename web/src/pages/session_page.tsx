@@ -112,6 +112,7 @@ const isAlive = (card: Card, now: number) =>
   card.agentState.group === "autonomous" || now - card.lastSignal < LAST_WORDS_MS;
 
 function SessionHead({ card }: { card: Card }) {
+  const narrow = useNarrow();
   const Icon = iconOf(card);
   const context = contextOf(card);
   return (
@@ -132,7 +133,7 @@ function SessionHead({ card }: { card: Card }) {
       {card.requests.map((request) => (
         <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
       ))}
-      <SessionActs card={card} full onDismiss={(each) => void dismiss(each)} />
+      <SessionActs card={card} full={!narrow} onDismiss={(each) => void dismiss(each)} />
     </header>
   );
 }

@@ -1,7 +1,7 @@
 import { Send } from "lucide-react";
 import { useId } from "react";
 
-import { answered, answersAtOnce, type Filled, toggled, UNFILLED } from "../actions";
+import { answered, answersAtOnce, type Filled, inFront, toggled, UNFILLED } from "../actions";
 import type { Option, Question } from "../request";
 import { ActButton } from "./act_button";
 import type { Answering } from "./request_box";
@@ -53,7 +53,7 @@ export function QuestionForm({ questions, request, draft, locked, front, change,
             chosen={filled(index).chosen}
             atOnce={atOnce}
             locked={locked}
-            hinted={front && index === 0}
+            hinted={front && index === inFront(questions, draft)}
             onChoose={(option) => choose(index, option)}
           />
           <TextBox

@@ -25,7 +25,8 @@ interface Props {
 /** What can be done with a session: the next prompt, interrupt, stop, and the small things. */
 export function SessionActs({ card, onDismiss, full = false, children }: Props) {
   const offer = sessionOffer(card);
-  const [more, setMore] = useState(full);
+  const [unfolded, setMore] = useState(false);
+  const more = full || unfolded;
   const [replying, setReplying] = useState(false);
   const draft = useDraft(card.sessionId);
   const waits = card.agentState.group === "needs_you" && card.requests.length === 0;

@@ -58,11 +58,7 @@ export class Between {
   }
 
   /** Answers what the page tells, and writes it down. */
-  take(
-    path: RegExp,
-    answer: (body: unknown, times: number) => { status?: number; value: unknown } | "cut",
-  ): void {
-    let times = 0;
+  take(path: RegExp, answer: (body: unknown) => { status?: number; value: unknown } | "cut"): void {
     this.answer(path, (url, response, asked) => {
       let text = "";
       asked.setEncoding("utf8");
@@ -70,7 +66,7 @@ export class Between {
       asked.on("end", () => {
         const body: unknown = JSON.parse(text);
         this.told.push({ path: url.pathname, body });
-        const said = answer(body, (times += 1));
+        const said = answer(body);
         if (said === "cut") return void asked.socket.destroy();
         response.writeHead(said.status ?? 200, { "content-type": "application/json" });
         response.end(JSON.stringify(said.value));
