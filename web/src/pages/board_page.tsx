@@ -77,7 +77,8 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
   }
   if (shape === "list") {
     const lines = GROUPS.flatMap((group): StripItem[] => [
-      { type: "header", group, cards: shown[group], total: all[group].length },
+      // Counted as they are, also while one is held in its place.
+      { type: "header", group, cards: sorted[group], total: all[group].length },
       ...items(shown[group]),
     ]);
     return (
@@ -90,7 +91,7 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
     <div className="board is-wide">
       {GROUPS.map((group) => (
         <section key={group} className="column" data-group={group} aria-labelledby={`group-${group}`}>
-          <GroupHeader group={group} cards={shown[group]} total={all[group].length} />
+          <GroupHeader group={group} cards={sorted[group]} total={all[group].length} />
           {shown[group].length === 0 ? (
             <EmptyGroup group={group} />
           ) : (

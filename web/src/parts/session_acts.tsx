@@ -1,7 +1,8 @@
 import { AppWindow, Copy, Ellipsis, MessageSquare, Octagon, Pause, Send, X } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 
 import { policyWords, sessionOffer } from "../actions";
+import { reply } from "../answer_keys";
 import { progressOf, useAttempt } from "../attempts";
 import { canBeDismissed } from "../board";
 import { elsewhere } from "../closing";
@@ -131,15 +132,26 @@ function StopButton({ card }: { card: Card }) {
     const timer = setTimeout(() => setAsked(false), STOP_ASK_MS);
     return () => clearTimeout(timer);
   }, [asked]);
+  const place = useRef<HTMLSpanElement>(null);
+  const before = useRef(asked);
+  useEffect(() => {
+    if (before.current === asked) return;
+    before.current = asked;
+    // The button that was pressed is gone: its place has the focus, and never on "Yes".
+    const buttons = place.current?.querySelectorAll("button");
+    if (document.activeElement === document.body) buttons?.[buttons.length - 1]?.focus();
+  }, [asked]);
   if (!asked) {
     return (
-      <ActButton look="quiet" icon={Octagon} locked={locked} onPress={() => setAsked(true)}>
-        Stop
-      </ActButton>
+      <span ref={place}>
+        <ActButton look="quiet" icon={Octagon} locked={locked} onPress={() => setAsked(true)}>
+          Stop
+        </ActButton>
+      </span>
     );
   }
   return (
-    <span className="stop-ask" role="group" aria-label="Stop it?">
+    <span ref={place} className="stop-ask" role="group" aria-label="Stop it?">
       <span role="status">Stop it?</span>
       <ActButton
         look="plain"
@@ -215,6 +227,7 @@ function Leftovers({ card, canPrompt }: { card: Card; canPrompt: boolean }) {
                 onPress={() => {
                   const whole = [draft.prompt, text].filter(Boolean).join("\n");
                   drafts.set(card.sessionId, { ...without(index), prompt: whole });
+                  requestAnimationFrame(() => reply(card));
                 }}
               >
                 Use as next prompt
