@@ -2,6 +2,7 @@
 
 import type {
   AgentState,
+  Capabilities,
   Card,
   Evidence,
   Group,
@@ -139,6 +140,40 @@ export const asking = (): SessionList =>
     }),
     card("done", "delivered", "task_complete"),
   ]);
+
+/** A session with which everything can be done. */
+export const ALL: Capabilities = {
+  canApprove: true,
+  canAnswer: true,
+  canPrompt: true,
+  canInterrupt: true,
+  canStop: true,
+  canResume: true,
+  canYolo: true,
+  canFocus: true,
+  why: {},
+};
+
+/** `asking`, on a machine where each request has a way. */
+export const answerable = (): SessionList => {
+  const { sessions } = asking();
+  return list(
+    sessions.map((each) => ({
+      ...each,
+      capabilities: ALL,
+      policy: "careful",
+      requests: each.requests.map((one) => ({
+        ...one,
+        key: `req_${one.requestId}`,
+        way: "hook",
+        ...(each.sessionId === "command"
+          ? { suggestions: ["Bash(cargo test:*) in this project", "Bash(docker compose:*)"] }
+          : {}),
+        ...(one.kind === "plan" ? { modes: ["default", "acceptEdits"] } : {}),
+      })),
+    })),
+  );
+};
 
 export function detail(of: Card): SessionDetail {
   const now = Date.now();
