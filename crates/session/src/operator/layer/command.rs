@@ -47,7 +47,7 @@ impl Line {
         if let [step] = line.steps.as_slice()
             && let Some(inner) = shell_script(&step.words)
         {
-            return Self::read(&inner.to_owned(), line.is_cut || line.is_open);
+            return Self::read(inner, line.is_cut || line.is_open);
         }
         line
     }
