@@ -74,6 +74,14 @@ pub(crate) fn connect_reader(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
+/// A journal that this program can read as it is.
+pub(crate) fn check_readable(connection: &Connection, path: &Path) -> Result<()> {
+    match JOURNAL.version(connection, path)? {
+        0 => Err(Error::Foreign(path.to_owned())),
+        _ => Ok(()),
+    }
+}
+
 fn configure(connection: &Connection) -> Result<()> {
     connection.busy_timeout(BUSY_WAIT_MAX)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
