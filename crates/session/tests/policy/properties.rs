@@ -193,7 +193,8 @@ proptest! {
         before in any_line(), joint in select(vec![";", "&&", "|", "\n", "&"]),
     ) {
         let world = World::of("preset yolo + deny command rm *");
-        let line = format!("{before}{joint} rm -rf /");
+        // With a space: `>& rm` would write to a file of that name.
+        let line = format!("{before} {joint} rm -rf /");
         let verdict = world.judge("Bash", &json!({"command": line}));
         let is_argument = line.contains(['\'', '"', '\\', '#']);
         prop_assert!(is_argument || verdict.effect < Effect::Allow, "{line:?} {verdict:?}");
