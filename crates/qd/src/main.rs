@@ -12,6 +12,7 @@ mod hooks;
 mod open;
 mod paper;
 mod paths;
+mod policy;
 mod program;
 mod progress_bar;
 mod record;
@@ -91,6 +92,8 @@ enum Command {
         /// A session: its id, or a beginning of it that is unique
         session: String,
     },
+    /// Show what agents may do without asking, or try it on what they asked for
+    Policy(policy::PolicyArgs),
     Usage(usage::UsageArgs),
     Search(search::SearchArgs),
     Record(record::RecordArgs),
@@ -147,6 +150,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Search(args) => search::search(&args, &Paths::from_environment()?),
+        Command::Policy(args) => policy::policy(&args, &Paths::from_environment()?),
         Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {

@@ -4,6 +4,7 @@ mod alone;
 mod asking;
 mod demo;
 mod doctor;
+mod policy;
 mod recording;
 mod service;
 mod usage;
