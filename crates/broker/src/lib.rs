@@ -5,6 +5,7 @@
 //! and what they left on disk while nobody listened; [`sources`] read session files and registries,
 //! listen to clients' own servers, find out who holds which session, and tell when processes end.
 //! [`history`] adds up what all that was ever written cost.
+//! [`policy_file`] reads what agents may do without asking; [`past_requests`] what they asked for.
 //! [`transcript`] reads a session's conversation in pages, for whoever looks at it.
 
 mod broker;
@@ -17,6 +18,8 @@ pub mod history;
 pub mod hook_intake;
 pub mod layers_file;
 pub mod limits;
+pub mod past_requests;
+pub mod policy_file;
 pub mod runtime;
 pub mod sources;
 pub mod transcript;

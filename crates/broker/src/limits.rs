@@ -8,6 +8,16 @@ pub const SESSIONS_MAX: usize = 20_000;
 /// Longest file of an operator's layers: a hundred rules with room for comments.
 pub const LAYERS_FILE_BYTES_MAX: u64 = 64 << 10;
 
+/// Longest file of a policy, the operator's or a repository's, and longest settings of a client
+/// that are looked into for what they forbid.
+pub const POLICY_FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Folders above a session's that are looked through for a repository's policy.
+pub const REPOSITORY_DEPTH_MAX: usize = 32;
+
+/// Distinct past requests that a policy is tried on; the others are counted.
+pub const PAST_REQUESTS_MAX: usize = 10_000;
+
 /// How long an ended session stays on the board; then it is history.
 pub const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 

@@ -14,6 +14,7 @@ mod hooks;
 mod open;
 mod paper;
 mod paths;
+mod policy;
 mod program;
 mod progress_bar;
 mod record;
@@ -118,6 +119,8 @@ enum Command {
         /// A session: its id, or a beginning of it that is unique
         session: String,
     },
+    /// Show what agents may do without asking, or try it on what they asked for
+    Policy(policy::PolicyArgs),
     Usage(usage::UsageArgs),
     Search(search::SearchArgs),
     Audit(audit::AuditArgs),
@@ -176,6 +179,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Hooks(args) => hooks::run(&args),
         Command::Search(args) => search::search(&args, &Paths::from_environment()?),
         Command::Audit(args) => audit::audit(&args, &Paths::from_environment()?),
+        Command::Policy(args) => policy::policy(&args, &Paths::from_environment()?),
         Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {

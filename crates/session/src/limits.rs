@@ -24,6 +24,31 @@ pub const LAYER_PATTERN_COMPILED_BYTES_MAX: usize = 64 << 10;
 /// How much of a command is held against a pattern. A request's input may be a whole file.
 pub const LAYER_COMMAND_BYTES_MAX: usize = 4 << 10;
 
+/// Most rules of one layer of a policy, and most projects that have a policy of their own. Each
+/// request is held against all of them.
+pub const POLICY_RULES_MAX: usize = 200;
+
+/// Most patterns of one condition of a rule.
+pub const POLICY_PATTERNS_MAX: usize = 64;
+
+/// Longest name or message of a rule: it is shown on a card and told to an agent.
+pub const POLICY_TEXT_BYTES_MAX: usize = 500;
+
+/// Longest command line that a policy reads. A longer one is a script, and a person's.
+pub const POLICY_COMMAND_BYTES_MAX: usize = 16 << 10;
+
+/// Most simple commands of a line that are read, and how deep they may be nested.
+pub const POLICY_COMMANDS_MAX: usize = 64;
+pub const POLICY_COMMAND_DEPTH_MAX: usize = 16;
+
+/// Words behind `sudo`, `env`, `xargs` at which the command proper may begin, and options behind a
+/// program that are stepped over. What lies further may be anything.
+pub const POLICY_WRAPPED_WORDS_MAX: usize = 32;
+pub const POLICY_OPTIONS_MAX: usize = 8;
+
+/// Most paths of one request.
+pub const POLICY_PATHS_MAX: usize = 256;
+
 /// Most requests of one session that are open or freshly settled.
 pub const REQUESTS_MAX: usize = 256;
 
