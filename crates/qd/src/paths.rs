@@ -38,6 +38,8 @@ impl Paths {
 
     pub fn journal(&self) -> PathBuf {
         self.state.join("journal.db")
+    }
+
     /// What agents may do without asking, beside the settings.
     pub fn policy(&self) -> PathBuf {
         self.config.with_file_name("policy.toml")

@@ -86,6 +86,8 @@ pub(crate) fn connect_beside(path: &Path) -> Result<(Connection, u32)> {
     let connection = connect_reader(path)?;
     let found = JOURNAL.version(&connection, path)?;
     Ok((connection, found))
+}
+
 /// A journal that this program can read as it is.
 pub(crate) fn check_readable(connection: &Connection, path: &Path) -> Result<()> {
     match JOURNAL.version(connection, path)? {
