@@ -4,6 +4,7 @@
  * A button exists exactly where the server said that its way can carry what the button sends.
  */
 
+import { asksNobody } from "./harness";
 import type { RequestDraft } from "./drafts";
 import { commandOf, type Question, shown } from "./request";
 import type { Answer, Capability, Card, Decision, RequestView } from "./wire";
@@ -69,22 +70,9 @@ export function sessionOffer(card: Card): SessionOffer {
     stop: can?.canStop === true,
     focus: can?.canFocus === true,
     ...(can?.canResume === true && card.resumeCommand !== undefined ? { resume: card.resumeCommand } : {}),
-    ...(can?.canYolo === true ? { yolo: card.policy === "yolo" } : {}),
+    ...(can?.canYolo === true ? { yolo: asksNobody(card.mode ?? "") } : {}),
   };
 }
-
-/** What our rules do with the requests of a session. */
-export function policyWords(policy: string | undefined): string {
-  return POLICIES.get(policy ?? "") ?? `Policy ${policy}`;
-}
-
-const POLICIES: ReadonlyMap<string, string> = new Map([
-  ["", "Nothing is answered by rule"],
-  ["manual", "Every tool call asks"],
-  ["careful", "Reads are allowed by rule"],
-  ["auto-edit", "Edits are allowed by rule"],
-  ["yolo", "Everything is allowed by rule"],
-]);
 
 /** A capability that is missing, in the order in which they are wanted, and why. */
 export function missing(card: Card): readonly (readonly [name: string, why: string])[] {

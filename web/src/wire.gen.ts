@@ -41,13 +41,15 @@ export interface Answer {
   values: string[];
 }
 
+/** How far an answer has come. */
+export type AnswerState = "sending" | "delivered" | "failed" | "unclear";
+
 export interface AnswerView {
   at: Timestamp;
   by: By;
   decision: Decision;
   rule?: RuleName;
-  /** `sending`, `delivered`, `failed` or `unclear`. */
-  state: string;
+  state: AnswerState;
   /** Why it did not arrive. */
   why?: string;
 }
@@ -88,7 +90,7 @@ export interface Capabilities {
   canStop: boolean;
   canYolo: boolean;
   /** A sentence for each that is false, by its name. */
-  why: Record<string, unknown>;
+  why: Record<string, string>;
 }
 
 export interface Card {

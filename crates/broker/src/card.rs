@@ -175,13 +175,27 @@ pub struct RequestView {
     pub answer: Option<AnswerView>,
 }
 
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum AnswerState {
+    /// Written down, and not taken yet.
+    Sending,
+    /// The agent's side has it; the request closes when the agent goes on.
+    Delivered,
+    /// It did not arrive, and the request is open again.
+    Failed,
+    /// Nobody knows whether it arrived.
+    Unclear,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AnswerView {
     pub decision: Decision,
-    /// `sending`, `delivered`, `failed` or `unclear`.
-    pub state: &'static str,
+    pub state: AnswerState,
     pub by: By,
     /// The rule that gave it, if no person did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -407,10 +421,14 @@ impl AnswerView {
     fn of(decided: &Decided) -> Option<Self> {
         let Subject::Answer(offer) = &decided.subject else { return None };
         let (state, why) = match &decided.standing {
-            Standing::InFlight | Standing::Ending => ("sending", None),
-            Standing::Delivered { .. } | Standing::Confirmed { .. } => ("delivered", None),
-            Standing::Failed { why } => ("failed", Some(why.clone())),
-            Standing::Unsettled | Standing::Unclear | Standing::Overtaken => ("unclear", None),
+            Standing::InFlight | Standing::Ending => (AnswerState::Sending, None),
+            Standing::Delivered { .. } | Standing::Confirmed { .. } => {
+                (AnswerState::Delivered, None)
+            }
+            Standing::Failed { why } => (AnswerState::Failed, Some(why.clone())),
+            Standing::Unsettled | Standing::Unclear | Standing::Overtaken => {
+                (AnswerState::Unclear, None)
+            }
         };
         Some(Self {
             decision: offer.answer.clone(),

@@ -1,6 +1,5 @@
 import { SquareTerminal } from "lucide-react";
 
-import { policyWords } from "../actions";
 import { money, tokens } from "../amount";
 import { contextShare, fullPlaceOf, placeOf } from "../card_text";
 import { asksNobody, harnessName } from "../harness";
@@ -18,11 +17,6 @@ export function CardFacts({ card }: { card: Card }) {
       {mode !== undefined && (
         <li className={asksNobody(mode) ? "mode is-open" : "mode"} title="Permission mode">
           {mode}
-        </li>
-      )}
-      {card.policy !== undefined && (
-        <li className={card.policy === "yolo" ? "mode is-open" : "mode"} title={policyWords(card.policy)}>
-          rules: {card.policy}
         </li>
       )}
       {usage.model !== undefined && <li className="model">{usage.model}</li>}

@@ -1,7 +1,7 @@
 import { AppWindow, Copy, Ellipsis, MessageSquare, Octagon, Pause, Send, X } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
-import { policyWords, sessionOffer } from "../actions";
+import { sessionOffer } from "../actions";
 import { reply } from "../answer_keys";
 import { progressOf, useAttempt } from "../attempts";
 import { canBeDismissed } from "../board";
@@ -181,7 +181,7 @@ function YoloSwitch({ card, on }: { card: Card; on: boolean }) {
       role="switch"
       aria-checked={on}
       aria-disabled={locked || undefined}
-      title={policyWords(card.policy)}
+      title={on ? "It asks nobody" : "It asks before it acts"}
       onClick={() => {
         if (!locked) void command(card, "yolo", { on: !on });
       }}

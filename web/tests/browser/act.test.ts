@@ -205,7 +205,7 @@ test("a plan is approved with a mode, or sent back with what is wrong", async ()
 });
 
 test("a session is prompted, interrupted, stopped, found, and let go", async () => {
-  const idle = card("idle", "needs_you", "idle", { capabilities: ALL, policy: "careful" });
+  const idle = card("idle", "needs_you", "idle", { capabilities: ALL });
   const { page, at, between, say, troubles } = await shown(list([idle]), {
     permissions: ["clipboard-read", "clipboard-write"],
   });
@@ -232,7 +232,7 @@ test("a session is prompted, interrupted, stopped, found, and let go", async () 
   await page.getByText("YOLO switched").waitFor();
   // On is what the server says is on.
   expect(await yolo.getAttribute("aria-checked")).toBe("false");
-  say({ ...idle, policy: "yolo" });
+  say({ ...idle, mode: "bypassPermissions" });
   await place.getByRole("switch", { name: "YOLO on", checked: true }).waitFor();
   await press(place, "Copy resume command");
   await page.getByText("Copied").waitFor();

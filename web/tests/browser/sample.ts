@@ -35,6 +35,19 @@ export const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
 /** One moment for all: the order of cards must not hang on the clock. */
 const NOW = Date.now();
 
+/** A session that nothing can be done with. */
+export const NOTHING: Capabilities = {
+  canApprove: false,
+  canAnswer: false,
+  canPrompt: false,
+  canInterrupt: false,
+  canStop: false,
+  canResume: false,
+  canYolo: false,
+  canFocus: false,
+  why: {},
+};
+
 export function card(id: string, group: Group, state: string, more: Partial<Card> = {}): Card {
   const since = NOW - 90_000;
   const evidence: Evidence[] = [{ source: "hook", at: since, event: "approval_requested" }];
@@ -65,6 +78,7 @@ export function card(id: string, group: Group, state: string, more: Partial<Card
       totalTokens: 1_340_000,
       costUsd: 3.42,
     },
+    capabilities: NOTHING,
     requests: [],
     subagents: [],
     startedAt: since,

@@ -8,7 +8,6 @@ import {
   keyed,
   missing,
   offerOf,
-  policyWords,
   sessionOffer,
   toggled,
 } from "../../src/actions";
@@ -67,7 +66,7 @@ test("a session offers exactly what it can", () => {
     stop: false,
     focus: false,
   });
-  expect(sessionOffer(able({}, { policy: "yolo" }))).toEqual({
+  expect(sessionOffer(able({}, { mode: "yolo" }))).toEqual({
     prompt: true,
     interrupt: true,
     stop: true,
@@ -78,11 +77,6 @@ test("a session offers exactly what it can", () => {
   expect(sessionOffer(able({ canYolo: false, canResume: false }))).not.toHaveProperty("yolo");
   expect(missing(able({ canStop: false, canPrompt: false, why: { canStop: "not ours" } }))).toEqual([
     ["Stop", "not ours"],
-  ]);
-  expect([undefined, "careful", "own"].map(policyWords)).toEqual([
-    "Nothing is answered by rule",
-    "Reads are allowed by rule",
-    "Policy own",
   ]);
 });
 

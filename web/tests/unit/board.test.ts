@@ -11,6 +11,7 @@ import {
   withHeld,
 } from "../../src/board";
 import type { Card, Group, Summary } from "../../src/wire";
+import { NOTHING } from "../browser/sample";
 
 function card(sessionId: string, group: Group, state: string, since: number, more: Partial<Card> = {}): Card {
   return {
@@ -20,6 +21,7 @@ function card(sessionId: string, group: Group, state: string, since: number, mor
     agentState: { group, state, label: state, confidence: 1, source: "hook", rule: "", since, evidence: [] },
     monitorView: { state: "idle" },
     usage: {},
+    capabilities: NOTHING,
     requests: [],
     subagents: [],
     startedAt: since,
