@@ -64,7 +64,7 @@ impl CodexDaemon {
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
         let processes = Processes::new()?;
         let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)], Rings::ForNews)?;
-        let (loaded, held) = watch::channel(BTreeSet::new());
+        let (hold, held) = watch::channel(BTreeSet::new());
         let observer = Observer {
             socket: socket.clone(),
             bell,
@@ -73,7 +73,8 @@ impl CodexDaemon {
             asked_at: now(),
             met: None,
             daemon: None,
-            loaded,
+            loaded: BTreeSet::new(),
+            hold,
         };
         let task = tokio::spawn(async move {
             // It ends only when nobody listens.
@@ -121,7 +122,9 @@ struct Observer {
     /// Whom we last talked to.
     daemon: Option<Process>,
     /// The sessions it had loaded then.
-    loaded: watch::Sender<BTreeSet<String>>,
+    loaded: BTreeSet<String>,
+    /// All threads it has loaded, for those who act on them.
+    hold: watch::Sender<BTreeSet<String>>,
 }
 
 type Socket = WebSocketStream<UnixStream>;
@@ -259,23 +262,35 @@ impl Observer {
         // An answer tells of some moment since the question. News may have overtaken it, and are
         // newer for certain only than the question.
         let at = if inquiry.was_answer() { self.asked_at } else { (self.outlet.now)() };
+        // First, so that whoever hears of a thread can act on it.
+        self.note_held(inquiry);
         let news = self.outlet.message(Direction::FromAgent, at, payload);
         self.outlet.tell(vec![news]).await?;
         if let Some(listed) = inquiry.listed() {
             // What was loaded before and is not now has ended while we were away.
             if !was_listed {
-                let gone = self.loaded.borrow().difference(listed).cloned().collect();
-                self.gone(gone).await?;
+                self.gone(self.loaded.difference(listed)).await?;
             }
-            self.loaded.send_if_modified(|loaded| {
-                let differs = *loaded != *inquiry.sessions();
-                if differs {
-                    loaded.clone_from(inquiry.sessions());
-                }
-                differs
-            });
+            if self.loaded != *inquiry.sessions() {
+                self.loaded.clone_from(inquiry.sessions());
+            }
         }
         self.send(socket, next?).await
+    }
+
+    /// What was held before a reconnect is so until the daemon has listed everything.
+    fn note_held(&self, inquiry: &Inquiry) {
+        self.hold.send_if_modified(|held| match inquiry.listed() {
+            Some(listed) if held != listed => {
+                held.clone_from(listed);
+                true
+            }
+            None if !inquiry.loaded().is_subset(held) => {
+                held.extend(inquiry.loaded().iter().cloned());
+                true
+            }
+            Some(_) | None => false,
+        });
     }
 
     async fn send(&mut self, socket: &mut Socket, messages: Vec<String>) -> Result<(), End> {
@@ -295,14 +310,15 @@ impl Observer {
             return Ok(());
         }
         self.daemon = None;
-        let loaded = self.loaded.send_replace(BTreeSet::new());
-        self.gone(loaded).await
+        self.hold.send_replace(BTreeSet::new());
+        let loaded = std::mem::take(&mut self.loaded);
+        self.gone(loaded.iter()).await
     }
 
     /// No process has these threads any more.
-    async fn gone(&self, threads: BTreeSet<String>) -> Result<(), Unheard> {
+    async fn gone(&self, threads: impl Iterator<Item = &String>) -> Result<(), Unheard> {
         let report = |thread| json!({ "sessionId": thread, "exited": true }).to_string();
-        let news = threads.iter().map(|thread| self.outlet.process(report(thread).into_bytes()));
+        let news = threads.map(|thread| self.outlet.process(report(thread).into_bytes()));
         self.outlet.tell(news.collect()).await
     }
 }

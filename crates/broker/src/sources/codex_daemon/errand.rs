@@ -100,8 +100,7 @@ impl Visit<'_> {
         decision: &Decision,
     ) -> Result<ErrandOutcome, Stopped> {
         self.line.ask(|id| client::resume_thread(id, self.thread)).await?;
-        let replayed = timeout(REPLAY_WAIT, self.until_asked(call)).await;
-        let Some(asked) = replayed.unwrap_or(Ok(None))? else {
+        let Some(asked) = self.asked(call).await? else {
             return Err(refused("it is not open any more"));
         };
         let Some(written) = written(&asked, decision) else {
@@ -118,21 +117,24 @@ impl Visit<'_> {
         }
     }
 
-    /// The open request about this item; `None` if the thread waits for nobody.
-    async fn until_asked(&mut self, call: &CallId) -> Result<Option<Asked>, Trouble> {
-        // What is open is sent before this is answered.
+    /// The open request about this item; `None` if the thread waits for nobody, or for something
+    /// else.
+    async fn asked(&mut self, call: &CallId) -> Result<Option<Asked>, Trouble> {
         let read = self.line.ask(|id| client::read_thread(id, self.thread)).await?;
         let flags = read["thread"]["status"]["activeFlags"].as_array();
         let waits = flags.is_some_and(|flags| !flags.is_empty());
-        loop {
-            if let Some(asked) = self.line.take_request(self.thread, call.as_str()) {
-                return Ok(Some(asked));
+        let replayed = timeout(REPLAY_WAIT, async {
+            loop {
+                if let Some(asked) = self.line.take_request(self.thread, call.as_str()) {
+                    return Ok(Some(asked));
+                }
+                if !waits {
+                    return Ok(None);
+                }
+                self.line.hear().await?;
             }
-            if !waits {
-                return Ok(None);
-            }
-            self.line.hear().await?;
-        }
+        });
+        replayed.await.unwrap_or(Ok(None))
     }
 
     /// Who answers at the same moment as the terminal is told the same: that it is answered.
