@@ -144,7 +144,11 @@ fn deny(interrupt: bool) -> Decision {
 fn refused(outcome: ErrandOutcome) -> String {
     match outcome {
         ErrandOutcome::Refused { why } => why,
-        other => panic!("not refused: {other:?}"),
+        other @ (ErrandOutcome::Done { .. }
+        | ErrandOutcome::Unreachable { .. }
+        | ErrandOutcome::Lost) => {
+            panic!("not refused: {other:?}")
+        }
     }
 }
 

@@ -93,7 +93,11 @@ fn deny(message: Option<&str>, interrupt: bool) -> Decision {
 fn refused(outcome: ErrandOutcome) -> String {
     match outcome {
         ErrandOutcome::Refused { why } => why,
-        other => panic!("not refused: {other:?}"),
+        other @ (ErrandOutcome::Done { .. }
+        | ErrandOutcome::Unreachable { .. }
+        | ErrandOutcome::Lost) => {
+            panic!("not refused: {other:?}")
+        }
     }
 }
 

@@ -82,7 +82,10 @@ impl<'a> Visit<'a> {
                 let answers = self.in_order(request, answers).await?;
                 Decision::Answer { answers }
             }
-            other => other.clone(),
+            Decision::Allow { .. }
+            | Decision::Deny { .. }
+            | Decision::ApprovePlan { .. }
+            | Decision::RejectPlan { .. } => decision.clone(),
         };
         let Some(calls) = opencode::decide(self.session, request, &decision) else {
             return Err(refused("the server takes no such answer to this"));
