@@ -208,7 +208,7 @@ impl Broker {
     pub fn next_wake(&self) -> Option<Timestamp> {
         let timeouts = self.handlers.values().filter_map(|handler| handler.next_timeout());
         let look = self.looks.first().map(|(at, _)| *at);
-        timeouts.chain(look).min()
+        timeouts.chain(look).chain(self.desk.next_release()).min()
     }
 
     /// Every card on the board as of `now`, in its order.
@@ -303,6 +303,7 @@ impl Broker {
     }
 
     fn wake(&mut self, now: Timestamp, outputs: &mut Vec<Output>) {
+        self.release_due(now, outputs);
         let due: Vec<Harness> = self
             .handlers
             .iter()

@@ -437,5 +437,9 @@ pub const RECORDS_PER_READ: usize = 1_000;
 /// room has not arrived, and says so.
 pub const CARRIED_MAX: usize = 256;
 
+/// How long the hook of a request may keep its agent from asking in the terminal, while somebody
+/// looks at the board: those of Claude Code's subagents are waited for before any dialog shows.
+pub const HOLD_MS: u64 = 30_000;
+
 /// How long a process may take to end after it was asked to.
 pub const ENDING_WAIT: Duration = Duration::from_secs(10);

@@ -174,10 +174,12 @@ async fn what_was_acknowledged_is_there_after_a_kill() {
 }
 
 #[tokio::test]
-async fn a_forwarder_that_waits_is_journaled_once_and_released_while_nobody_answers() {
+async fn a_forwarder_that_nobody_answers_is_journaled_once_and_released() {
     let place = Place::new("wait");
     let request = r#","tool_name":"Bash","tool_input":{"command":"rm x"}"#;
-    let waits = |frame| Frame { mode: Mode::Wait, ..frame };
+    // Without a terminal nobody is to be waited for.
+    let entry = || Some("sdk-cli".to_owned());
+    let waits = |frame| Frame { mode: Mode::Wait, entry: entry(), ..frame };
     let asked = waits(place.hook("s-1", "PermissionRequest", request));
     let spooled = waits(place.hook("s-2", "PermissionRequest", request));
     place.spool(&spooled);

@@ -117,7 +117,8 @@ pub async fn deny(args: &DenyArgs, paths: &Paths) -> Result<()> {
 pub async fn answer(args: &AnswerArgs, paths: &Paths) -> Result<()> {
     let daemon = Daemon::at(paths);
     let request = waiting(&daemon, &args.session, &["question"]).await?;
-    let questions = request["input"]["questions"].as_array().cloned().unwrap_or_default();
+    let input = &request["input"];
+    let questions = input["questions"].as_array().or(input.as_array()).cloned().unwrap_or_default();
     if questions.is_empty() {
         bail!("the questions are not known; answer them where they were asked");
     }

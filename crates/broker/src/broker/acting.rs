@@ -12,6 +12,7 @@ use qd_session::monitor::{AgentEvent, Fact};
 use super::{Broker, Output};
 use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task};
 use crate::hook_intake::{FrameId, HookReply};
+use crate::limits::HOLD_MS;
 
 /// A forwarder whose frame the journal has, and that stays.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,11 @@ impl Broker {
             outputs.push(Output::Release(frame));
             return outputs;
         };
+        if let (Harness::ClaudeCode, Wants::Answer(asked)) = (harness, &wants)
+            && !asked.agent.is_main()
+        {
+            self.desk.hold_until(now.plus_ms(HOLD_MS), frame);
+        }
         let mut desk_outputs = Vec::new();
         self.desk.arrived(frame, &id, wants, &mut desk_outputs);
         self.pass_on(desk_outputs, &mut outputs);
@@ -55,12 +61,20 @@ impl Broker {
     }
 
     /// Whether it does the agent no harm to wait. Claude Code without a terminal denies what no
-    /// hook answers, so there nothing is gained by waiting unless somebody asked for it. Codex
-    /// shows its own dialog only after its hook: on its daemon there is a better way.
+    /// hook answers, so there nothing is gained by waiting unless somebody asked for it. The
+    /// dialogs of its subagents, and all of Codex, come only after the hook: it stays while
+    /// somebody looks at the board, and not for long. On Codex's daemon there is a better way.
     fn may_stay(&self, id: &SessionId, wants: &Wants, entry: Option<&str>) -> bool {
         let Some(tracked) = self.roster.get(id) else { return false };
         match (tracked.harness, wants) {
-            (Harness::ClaudeCode, _) => entry.is_none_or(|entry| entry == TERMINAL),
+            (Harness::ClaudeCode, wants) => {
+                let of_subagent = match wants {
+                    Wants::Answer(asked) => !asked.agent.is_main(),
+                    Wants::Prompt => false,
+                };
+                let in_terminal = entry.is_none_or(|entry| entry == TERMINAL);
+                in_terminal && (!of_subagent || self.is_operator_present)
+            }
             (Harness::Codex, Wants::Answer(_)) => {
                 tracked.reach == Reach::Nowhere && self.is_operator_present
             }
@@ -74,6 +88,14 @@ impl Broker {
                 _,
             ) => false,
         }
+    }
+
+    /// Lets those go that have kept their agents from asking elsewhere for long enough.
+    pub(super) fn release_due(&mut self, now: Timestamp, outputs: &mut Vec<Output>) {
+        let mut desk_outputs = Vec::new();
+        let sessions = self.desk.release_due(now, &mut desk_outputs);
+        self.pass_on(desk_outputs, outputs);
+        sessions.iter().for_each(|id| self.show(now, id, outputs));
     }
 
     /// A forwarder has gone by itself.

@@ -75,6 +75,8 @@ pub struct Desk {
     /// Forwarders that wait for the next prompt of their session.
     prompters: BTreeMap<SessionId, FrameId>,
     posts: BTreeMap<FrameId, Post>,
+    /// Forwarders that keep their agent from asking elsewhere, and until when they may.
+    holds: BTreeSet<(Timestamp, FrameId)>,
 }
 
 /// An open request.
@@ -210,6 +212,30 @@ impl Desk {
                 self.take_up(&key, outputs);
             }
         }
+    }
+
+    /// A forwarder may stay until then, because its agent asks nobody else meanwhile.
+    pub fn hold_until(&mut self, until: Timestamp, frame: FrameId) {
+        self.holds.insert((until, frame));
+    }
+
+    /// When the next one has stayed for long enough.
+    pub fn next_release(&self) -> Option<Timestamp> {
+        self.holds.first().map(|(until, _)| *until)
+    }
+
+    /// Lets those go that have stayed for long enough. Their sessions.
+    pub fn release_due(&mut self, now: Timestamp, outputs: &mut Vec<DeskOutput>) -> Vec<SessionId> {
+        let mut sessions = Vec::new();
+        while let Some((until, frame)) = self.holds.first().copied().filter(|(at, _)| *at <= now) {
+            self.holds.remove(&(until, frame));
+            // One that was answered or has gone is not there any more.
+            if let Some(session) = self.left(frame) {
+                outputs.push(DeskOutput::Release(frame));
+                sessions.push(session);
+            }
+        }
+        sessions
     }
 
     /// The open request that a forwarder asked: its own tool and input, of its own agent where

@@ -44,8 +44,10 @@ fn a_permission_is_allowed_and_another_denied_from_elsewhere() {
     claude.world.must(&["deny", &claude.session(), "--message", "Not in this folder"]);
     claude.terminal.wait_for_text("Then not.").unwrap();
     assert!(!made(&claude, "other"));
-    assert!(claude.transcript().contains("Not in this folder"));
     claude.agree("idle", "task-complete");
+    eventually("what it was told, in its transcript", || {
+        claude.transcript().contains("Not in this folder").then_some(())
+    });
 }
 
 #[test]
@@ -151,6 +153,26 @@ fn a_request_outlives_the_daemon_that_heard_it() {
     assert_eq!(before["key"], after["key"], "it is the same request");
     claude.world.must(&["approve", &claude.session()]);
     claude.terminal.wait_for_text("The file is there.").unwrap();
+    assert!(made(&claude, "made"));
+    claude.agree("idle", "task-complete");
+}
+
+/// A subagent's dialog comes only after its hook, so that waits while somebody looks at the board.
+#[test]
+fn a_subagents_permission_is_allowed_from_elsewhere() {
+    let task = json!({"description": "Make a file", "prompt": "subagent-task", "subagent_type": "general-purpose"});
+    let script = Script::new()
+        .when_user_says("send somebody", Reply::calls("Agent", task))
+        .when_user_says("subagent-task", Reply::calls("Bash", touch("made")))
+        .when_tool_returns("launched", Reply::says("Somebody is on it."))
+        .when_user_says("task-notification", Reply::says("Somebody made it."))
+        .then_always(Reply::says("Made."));
+    let claude = Claude::observed(Installed, script);
+    claude.submit("send somebody");
+    let request = has_a_way(&claude);
+    assert!(request["agent"].is_string(), "{request}");
+    claude.world.must(&["approve", &claude.session()]);
+    claude.terminal.wait_for_text("Somebody made it.").unwrap();
     assert!(made(&claude, "made"));
     claude.agree("idle", "task-complete");
 }
