@@ -1,19 +1,27 @@
 /** Questions to the server, and its refusals. */
 
 import { REQUEST_MS_MAX } from "./limits";
-import type { Problem } from "./wire";
+import type { Done, FirstAnswer, Problem } from "./wire";
 
 /** The server, or the way to it, said no. */
 export class Refused extends Error {
   readonly code: string;
   readonly retryable: boolean;
   readonly status: number;
+  /** Somebody's answer that came before this one. */
+  readonly first: FirstAnswer | undefined;
 
   constructor(status: number, problem: Problem) {
     super(problem.message);
     this.status = status;
     this.code = problem.code;
     this.retryable = problem.retryable;
+    this.first = problem.first;
+  }
+
+  /** Whether the server took it cannot be told. */
+  get unheard(): boolean {
+    return this.status === 0;
   }
 
   get signedOut(): boolean {
@@ -27,10 +35,11 @@ export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** Tells the server to do something; what it answers is not looked at. */
-export async function tell(path: string, body: unknown = {}): Promise<void> {
+/** Tells the server to do something. */
+export async function tell(path: string, body: unknown = {}): Promise<Done> {
   const headers = { "content-type": "application/json", "x-quarterdeck": "1" };
-  await send(path, { method: "POST", headers, body: JSON.stringify(body) });
+  const response = await send(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json().catch(() => ({}))) as Done;
 }
 
 async function send(path: string, init: RequestInit, signal?: AbortSignal): Promise<Response> {
@@ -54,6 +63,7 @@ export async function refusal(response: Response): Promise<Refused> {
     code: said.code ?? "http",
     message: said.message ?? `the server answered ${response.status}`,
     retryable: said.retryable ?? response.status >= 500,
+    ...(said.first === undefined ? {} : { first: said.first }),
   });
 }
 

@@ -1,8 +1,23 @@
-import { ChartColumn, Columns3, Compass, History, Keyboard, LayoutList, SunMoon } from "lucide-react";
+import {
+  ChartColumn,
+  Check,
+  Columns3,
+  Compass,
+  History,
+  Keyboard,
+  LayoutList,
+  type LucideIcon,
+  MessageSquare,
+  SunMoon,
+  X,
+} from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 
-import { grouped, titleOf } from "./board";
+import { offerOf, sessionOffer } from "./actions";
+import { act, frontOf, reply } from "./answer_keys";
+import { canBeDismissed, grouped, titleOf } from "./board";
 import { titleOfCard } from "./card_text";
+import { dismiss } from "./commands";
 import { useKeys } from "./keys";
 import { connection, useLive } from "./live";
 import { AwayPage } from "./pages/away_page";
@@ -46,6 +61,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
     "/": () => document.querySelector<HTMLElement>("[data-search]")?.focus(),
     ...(route.page === "board" ? {} : { a: next }),
   });
+  const acting = route.page === "session" ? route.sessionId : route.page === "board" ? selected : undefined;
   const signedIn = () => {
     // It works once.
     setCode(undefined);
@@ -96,7 +112,12 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
       </p>
       {open === "keys" && <KeyHelp onClose={() => setOpen(undefined)} />}
       {open === "palette" && (
-        <PaletteOfAll onClose={() => setOpen(undefined)} onKeys={() => setOpen("keys")} onNext={next} />
+        <PaletteOfAll
+          card={board.cards.get(acting ?? "")}
+          onClose={() => setOpen(undefined)}
+          onKeys={() => setOpen("keys")}
+          onNext={next}
+        />
       )}
     </>
   );
@@ -125,12 +146,14 @@ function useTitle(title: string, count: number): void {
 }
 
 interface PaletteOfAllProps {
+  /** The one that keys act on. */
+  card: Card | undefined;
   onClose: () => void;
   onKeys: () => void;
   onNext: () => void;
 }
 
-function PaletteOfAll({ onClose, onKeys, onNext }: PaletteOfAllProps) {
+function PaletteOfAll({ card: acting, onClose, onKeys, onNext }: PaletteOfAllProps) {
   const { board } = useLive();
   const { theme, shape } = useSettings();
   const lines = useMemo((): PaletteLine[] => {
@@ -144,6 +167,7 @@ function PaletteOfAll({ onClose, onKeys, onNext }: PaletteOfAllProps) {
     });
     const otherShape = shape === "cards" ? "list" : "cards";
     return [
+      ...(acting ? actionsOn(acting) : []),
       { key: "next", icon: Compass, text: "Next session that needs you", note: "a", act: onNext },
       ...groups.needs_you.map(session),
       { key: "board", icon: Columns3, text: "Go to the board", act: () => navigate("/") },
@@ -165,6 +189,44 @@ function PaletteOfAll({ onClose, onKeys, onNext }: PaletteOfAllProps) {
       ...groups.autonomous.map(session),
       ...groups.delivered.map(session),
     ];
-  }, [board, theme, shape, onKeys, onNext]);
+  }, [board, theme, shape, acting, onKeys, onNext]);
   return <Palette lines={lines} onClose={onClose} />;
+}
+
+/** What keys do with a card, in words. */
+function actionsOn(card: Card): PaletteLine[] {
+  const request = frontOf(card);
+  const offer = request && offerOf(card, request);
+  const line = (icon: LucideIcon, text: string, note: string, act: () => void): PaletteLine => ({
+    key: `act ${note}`,
+    icon,
+    text: `${text}: ${titleOfCard(card)}`,
+    note,
+    act,
+  });
+  const keyed = (icon: LucideIcon, text: string, key: string) => line(icon, text, key, () => act(card, key));
+  const answers = () => {
+    switch (offer?.kind) {
+      case "permission":
+        return [keyed(Check, "Allow", "y"), keyed(X, "Deny", "n")];
+      case "plan":
+        return [keyed(Check, "Approve", "y"), keyed(X, "Reject", "n")];
+      case "questions":
+        return offer.questions.length > 1
+          ? []
+          : offer.questions[0]!.options.slice(0, 9).map((option, index) =>
+              keyed(MessageSquare, option.label, String(index + 1)),
+            );
+      default:
+        return [];
+    }
+  };
+  return [
+    ...answers(),
+    // The dialog gives the focus back as it closes; the box gets it after that.
+    ...(sessionOffer(card).prompt
+      ? [line(MessageSquare, "Reply", "r", () => requestAnimationFrame(() => reply(card)))]
+      : []),
+    ...(canBeDismissed(card) ? [line(X, "Dismiss", "e", () => void dismiss(card))] : []),
+  ];
 }

@@ -61,6 +61,29 @@ export function grouped(cards: Iterable<Card>): Grouped {
   return groups;
 }
 
+/** A card that is being typed in: it stays where it was until that is done. */
+export interface Held {
+  sessionId: string;
+  group: Group;
+  index: number;
+}
+
+/** The groups with the held card in its place. What the card says of itself is not touched. */
+export function withHeld(groups: Grouped, held: Held | undefined): Grouped {
+  if (!held) return groups;
+  const isHeld = (card: Card) => card.sessionId === held.sessionId;
+  const card = GROUPS.flatMap((group) => groups[group]).find(isHeld);
+  if (!card) return groups;
+  const without = (group: Group) => groups[group].filter((each) => !isHeld(each));
+  const rest = {
+    needs_you: without("needs_you"),
+    autonomous: without("autonomous"),
+    delivered: without("delivered"),
+  };
+  rest[held.group].splice(held.index, 0, card);
+  return rest;
+}
+
 const since = (card: Card) => card.agentState.since;
 
 /** A domain layer's wish for the place in the group. */

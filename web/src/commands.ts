@@ -1,13 +1,89 @@
 /** What the operator can ask for from a card or a key. */
 
 import { Refused, tell } from "./api";
+import { type Attempt, attempts, isLocked, progressOf } from "./attempts";
 import { titleOfCard } from "./card_text";
+import { drafts } from "./drafts";
 import { say, sayFailed } from "./notices";
-import type { Card } from "./wire";
+import type { Card, Decision, Done, RequestView } from "./wire";
+
+/** Answers a request. While an answer is on its way this does nothing. */
+export async function decide(request: RequestView, decision: Decision): Promise<void> {
+  const { key } = request;
+  if (key === undefined || isLocked(progressOf(request.answer, attempts.of(key)))) return;
+  const attempt = attempts.begin(key, decision, request.answer?.at);
+  if (attempt) {
+    await carriedOut(key, attempt, `/api/requests/${encodeURIComponent(key)}/decision`, {
+      decision,
+      key: attempt.key,
+    });
+  }
+}
+
+/** The next prompt. What was typed stays until the server has it. */
+export async function prompt(card: Card, text: string): Promise<void> {
+  const body = { text: text.trim() };
+  if (body.text === "") return;
+  const attempt = attempts.begin(commandName(card, "input"), body);
+  if (!attempt) return;
+  const path = commandPath(card, "input");
+  const done = await carriedOut(commandName(card, "input"), attempt, path, { ...body, key: attempt.key });
+  if (!done) return;
+  drafts.prompt(card.sessionId, "");
+  say(`Sent to ${titleOfCard(card)}`);
+}
+
+export type Command = "interrupt" | "stop" | "focus" | "yolo";
+
+/** `{}` where there is nothing to say. */
+export async function command(card: Card, verb: Command, body: object = {}): Promise<void> {
+  const name = commandName(card, verb);
+  const attempt = attempts.begin(name, body);
+  if (!attempt) return;
+  const done = await carriedOut(name, attempt, commandPath(card, verb), body);
+  if (done) say(`${DONE[verb]}: ${titleOfCard(card)}`);
+}
+
+const DONE: Readonly<Record<Command, string>> = {
+  interrupt: "Interrupt sent",
+  stop: "Stop sent",
+  focus: "Brought to the front",
+  yolo: "YOLO switched",
+};
+
+export const commandName = (card: Card, verb: Command | "input") => `${card.sessionId}/${verb}`;
+
+const commandPath = (card: Card, verb: string) =>
+  `/api/sessions/${encodeURIComponent(card.sessionId)}/${verb}`;
+
+/** Sends an attempt and writes down what became of it. */
+async function carriedOut(
+  name: string,
+  attempt: Attempt,
+  path: string,
+  body: object,
+): Promise<Done | undefined> {
+  const { key, body: text, over } = attempt;
+  const same = { key, body: text, ...(over === undefined ? {} : { over }) };
+  try {
+    const done = await tell(path, body);
+    attempts.put(name, { ...same, state: "taken", said: done.state ?? "delivered" });
+    return done;
+  } catch (error) {
+    const refused = error instanceof Refused ? error : undefined;
+    attempts.put(name, {
+      ...same,
+      state: refused?.unheard ? "unheard" : "refused",
+      why: error instanceof Error ? error.message : String(error),
+      ...(refused?.first === undefined ? {} : { first: refused.first }),
+    });
+    return undefined;
+  }
+}
 
 export async function dismiss(card: Card): Promise<void> {
   await tried("Not dismissed", async () => {
-    await tell(`/api/sessions/${encodeURIComponent(card.sessionId)}/dismiss`);
+    await tell(commandPath(card, "dismiss"));
     say(`Dismissed: ${titleOfCard(card)}`);
   });
 }
@@ -23,7 +99,6 @@ async function tried(failed: string, what: () => Promise<void>): Promise<void> {
   try {
     await what();
   } catch (error) {
-    const why = error instanceof Refused || error instanceof Error ? error.message : String(error);
-    sayFailed(`${failed}: ${why}`);
+    sayFailed(`${failed}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "react";
 
-export type Keys = Readonly<Record<string, () => void>>;
+export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
 export function useKeys(keys: Keys): void {
   const current = useRef(keys);
@@ -15,7 +15,7 @@ export function useKeys(keys: Keys): void {
       const typing = name.length === 1 && isTyped(event.target);
       if (typing || (document.querySelector("dialog[open]") && name !== "Mod+k")) return;
       event.preventDefault();
-      act();
+      act(event);
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
@@ -29,8 +29,9 @@ function nameOf(event: KeyboardEvent): string {
   return held ? `Mod+${event.key.toLowerCase()}` : event.key;
 }
 
-function isTyped(target: EventTarget | null): boolean {
+export function isTyped(target: EventTarget | null): boolean {
   return (
-    target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
+    target instanceof HTMLElement &&
+    target.closest("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]") !== null
   );
 }

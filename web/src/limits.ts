@@ -74,3 +74,21 @@ export const PALETTE_LINES_MAX = 50;
 
 /** How long a notice stays. */
 export const NOTICE_MS = 5_000;
+
+/** Sessions with something typed that was not sent. Past it the oldest text goes. */
+export const DRAFTS_MAX = 24;
+
+/** Characters of one text that is being typed. The server takes no longer prompt. */
+export const DRAFT_CHARS_MAX = 32_000;
+
+/** Texts of one session whose requests were answered elsewhere; the newest. */
+export const LEFTOVERS_MAX = 4;
+
+/** Answers that the page remembers having given; each is small. */
+export const ATTEMPTS_MAX = 500;
+
+/** After the page moved on by itself a key does nothing for so long: it was meant for the card before. */
+export const KEY_PAUSE_MS = 500;
+
+/** "Stop it?" goes back to "Stop" when nobody says yes. */
+export const STOP_ASK_MS = 6_000;

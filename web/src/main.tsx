@@ -4,6 +4,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
 import { App } from "./app";
+import { watchClosing } from "./closing";
 import { connect } from "./live";
 import { codeIn } from "./pages/sign_in_page";
 import { registerWorker } from "./worker_registration";
@@ -24,5 +25,6 @@ createRoot(place).render(
     <App signInCode={signInCode} />
   </StrictMode>,
 );
+watchClosing();
 connect();
 registerWorker();

@@ -18,10 +18,14 @@ export type Shown =
   | { kind: "nothing" };
 
 export interface Question {
+  /** What an answer names it by; most have only their text. */
+  id?: string;
   text: string;
   header?: string;
   options: Option[];
   several: boolean;
+  /** The answer must not be seen. */
+  secret?: true;
 }
 
 export interface Option {
@@ -58,12 +62,17 @@ function plan(request: RequestView, input: Fields): Shown {
 
 function question(request: RequestView, input: Fields): Shown {
   const many = input["questions"];
-  const asked = Array.isArray(many) ? many.map((each) => one(fields(each))) : [one(input)];
+  const asked = Array.isArray(many) ? many.map((each) => named(fields(each))) : [one(input)];
   const questions = asked.filter((each) => each.text !== "" || each.options.length > 0);
   if (questions.length > 0) return { kind: "questions", questions };
   return request.text === undefined
     ? rest(request)
     : { kind: "questions", questions: [{ text: request.text, options: [], several: false }] };
+}
+
+function named(input: Fields): Question {
+  const id = text(input, "id");
+  return id === undefined ? one(input) : { ...one(input), id };
 }
 
 function one(input: Fields): Question {
@@ -74,6 +83,7 @@ function one(input: Fields): Question {
     ...(header === undefined ? {} : { header }),
     options: Array.isArray(options) ? options.flatMap(option) : [],
     several: input["multiSelect"] === true || input["multiple"] === true,
+    ...(input["isSecret"] === true ? { secret: true } : {}),
   };
 }
 
@@ -104,7 +114,7 @@ function permission(request: RequestView, input: Fields): Shown {
   return rest(request);
 }
 
-function commandOf(input: Fields): string | undefined {
+export function commandOf(input: Fields): string | undefined {
   const command = input["command"] ?? input["cmd"];
   if (Array.isArray(command)) {
     const parts = command.filter((part): part is string => typeof part === "string");

@@ -33,6 +33,34 @@ export interface AgentState {
   urgency?: number;
 }
 
+/** The answer to one question of a request. */
+export interface Answer {
+  /** The question's id or, where it has none, its text. */
+  question: string;
+  /** The labels chosen, or the text typed. */
+  values: string[];
+}
+
+/** How far an answer has come. */
+export type AnswerState = "sending" | "delivered" | "failed" | "unclear";
+
+export interface AnswerView {
+  at: Timestamp;
+  by: By;
+  decision: Decision;
+  rule?: RuleName;
+  state: AnswerState;
+  /** Why it did not arrive. */
+  why?: string;
+}
+
+/** The agent's side has it. */
+export interface Answered {
+  decisionId: DecisionId;
+  /** `delivered`, or `confirmed` where the agent has gone on already. */
+  state: string;
+}
+
 /** A browser, as others may know it. */
 export interface BrowserView {
   id: string;
@@ -42,12 +70,34 @@ export interface BrowserView {
   sinceS: number;
 }
 
+/** Whose decision it is. */
+export interface By {
+  device: string;
+  who: string;
+}
+
 /** A tool call as the model named it. */
 export type CallId = string;
+
+/** The page and the command line offer exactly what is true here. */
+export interface Capabilities {
+  canAnswer: boolean;
+  canApprove: boolean;
+  canFocus: boolean;
+  canInterrupt: boolean;
+  canPrompt: boolean;
+  canResume: boolean;
+  canStop: boolean;
+  canYolo: boolean;
+  /** A sentence for each that is false, by its name. */
+  why: Record<string, string>;
+}
 
 export interface Card {
   agentState: AgentState;
   branch?: string;
+  /** What can be done with it from here. */
+  capabilities: Capabilities;
   cwd?: string;
   forkedFrom?: SessionId;
   harness: Harness;
@@ -72,6 +122,43 @@ export interface Card {
   /** The agent's own id for the session. */
   vendorId: string;
   where?: ProcessView;
+}
+
+/** Somebody was first. */
+export type Conflict = Problem & {
+  first?: FirstAnswer;
+};
+
+export type Decision = {
+  /** The whole input, where the operator changed it. */
+  input?: unknown;
+  scope?: Reach;
+  type: "allow";
+} | {
+  /** End the turn as well. */
+  interrupt?: boolean;
+  message?: string;
+  type: "deny";
+} | {
+  answers: Answer[];
+  type: "answer";
+} | {
+  /** The permission mode that follows, in the client's words. */
+  mode?: string;
+  type: "approve_plan";
+} | {
+  feedback?: string;
+  type: "reject_plan";
+};
+
+/** One answer or command of an operator or a rule, `dec_<uuid>`. */
+export type DecisionId = string;
+
+/** The body of `POST /api/requests/{key}/decision`. */
+export interface DecisionWanted {
+  decision: Decision;
+  /** The same again changes nothing. */
+  key?: string;
 }
 
 /** One thing that was said or done. */
@@ -99,6 +186,15 @@ export interface EvidenceLine {
   at: Timestamp;
   source: Source;
   text: string;
+}
+
+/** The answer that stands. */
+export interface FirstAnswer {
+  at: Timestamp;
+  by: By;
+  decision: Decision;
+  rule?: RuleName;
+  state: string;
 }
 
 /** What the page shows in a state. */
@@ -225,24 +321,65 @@ export interface ProcessView {
   tty?: string;
 }
 
+/** The body of `POST /api/sessions/{id}/input`. */
+export interface PromptWanted {
+  /** The same again changes nothing. */
+  key?: string;
+  text: string;
+}
+
+/** How far an allowance reaches. */
+export type Reach = "once" | "session" | "always";
+
 /** The stream's `session_removed`. */
 export interface Removed {
   sessionId: SessionId;
 }
 
+/** A request for the whole world, `req_<hex>`: the same after a restart, another one when the same thing is asked again later. */
+export type RequestKey = string;
+
 export type RequestKind = "plan" | "question" | "permission";
+
+/** `GET /api/requests`. */
+export interface RequestList {
+  requests: RequestOf[];
+}
+
+/** A request and the session that waits for it. */
+export interface RequestOf {
+  cwd?: string;
+  harness: Harness;
+  request: RequestView;
+  sessionId: SessionId;
+  title?: string;
+}
 
 export interface RequestView {
   agent?: string;
+  answer?: AnswerView;
   input?: unknown;
+  key?: RequestKey;
   kind: RequestKind;
+  /** The modes that may follow a plan, in the client's words. */
+  modes?: string[];
+  /** The agent's own. */
   requestId: string;
   since: Timestamp;
+  /** What "always" would keep, in words. */
+  suggestions?: string[];
   text?: string;
   tool?: string;
+  /** How an answer would reach the agent: `hook`, `codex`, `opencode`. None: not from here. */
+  way?: string;
+  /** Why it cannot be answered from here. */
+  whyNot?: string;
 }
 
 export type Role = "user" | "assistant" | "tool" | "system";
+
+/** The rule that answered by itself. */
+export type RuleName = string;
 
 /** One tool call. */
 export interface Run {
@@ -379,3 +516,8 @@ export type UsageView = SpentView & {
   contextWindow?: number;
   model?: string;
 };
+
+/** The body of `POST /api/sessions/{id}/yolo`. */
+export interface YoloWanted {
+  on: boolean;
+}

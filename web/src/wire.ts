@@ -1,18 +1,36 @@
 /** What the server says, under the names that the page uses. The shapes are the server's own
  * (wire.gen.ts); only what has no shape there is written here. */
 
-import type { Entry, Outcome, Page, ProcessView, Removed, Run, Span } from "./wire.gen";
+import type {
+  Answered,
+  Capabilities,
+  Conflict,
+  Entry,
+  Outcome,
+  Page,
+  ProcessView,
+  Reach,
+  Removed,
+  Run,
+  Span,
+} from "./wire.gen";
 
 export type {
   AgentState,
+  Answer,
+  AnswerState,
+  AnswerView,
+  By,
+  Capabilities,
   Card,
+  Decision,
   Evidence,
   EvidenceLine,
+  FirstAnswer,
   Group,
   HistoryEntry,
   HistoryPage,
   Page,
-  Problem,
   RequestKind,
   RequestView,
   SessionDetail,
@@ -40,3 +58,17 @@ export interface Goodbye {
 
 /** How a usage report is grouped. */
 export type UsageBy = "day" | "week" | "month" | "model" | "project" | "session" | "harness";
+
+export type Capability = Exclude<keyof Capabilities, "why">;
+
+/** How far an allowance reaches. */
+export type AllowScope = Reach;
+
+/** How an answer reaches the agent: `hook`, `codex`, `opencode`, or what a newer server knows. */
+export type Way = string;
+
+/** Why something was not done, and what was done before it. */
+export type Problem = Conflict;
+
+/** What a decision or a command gets. */
+export type Done = Partial<Answered>;

@@ -5,21 +5,27 @@
 //! Invariant: what must not be lost comes out as [`Output::Append`] before anything is shown
 //! because of it, and what tells nothing new is not journaled, so hearing a thing twice is free.
 
+mod acting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use qd_harness::usage::Sum;
-use qd_harness::{Handler, Harness, Sighting, Signal};
+use qd_harness::{Channel, Handler, Harness, Sighting, Signal};
 use qd_session::Session;
+use qd_session::decision::Record;
 use qd_session::event::{Entry, Event};
 use qd_session::id::{ProcessKey, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 use qd_session::operator::layer::Layers;
 
-use crate::card::Card;
+pub use self::acting::Staying;
+use crate::card::{Card, Surroundings};
+use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
 use crate::fnv::{BASIS, fnv};
 use crate::history::SessionKey;
+use crate::hook_intake::FrameId;
 use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX, SPENT_MAX, TERMINALS_MAX};
 use crate::sources::terminal::Terminal;
 
@@ -56,8 +62,23 @@ pub enum Output {
     Show(Box<Card>),
     /// Somebody should look where this process shows itself.
     Locate(ProcessKey),
+    /// To the decisions, before what follows is carried.
+    Record(Box<Record>),
+    /// To be carried to an agent.
+    Carry(Box<Errand>),
+    /// Nobody needs this forwarder any more.
+    Release(FrameId),
+    /// What became of a decision.
+    Settled(Taken),
     /// A card has left the board: it ended long ago, or it ended and was dismissed.
     Remove(SessionId),
+}
+
+/// What a card shows of what is around its session; by fields, so that others stay free.
+macro_rules! surroundings {
+    ($broker:expr) => {
+        Surroundings { layers: &$broker.layers, terminals: &$broker.terminals, desk: &$broker.desk }
+    };
 }
 
 /// Every session on this machine.
@@ -75,15 +96,19 @@ pub struct Broker {
     layers: Layers,
     /// Of processes that carry a session; empty while one is looked for.
     terminals: Terminals,
+    desk: Desk,
+    /// A page or a phone shows the board.
+    is_operator_present: bool,
 }
 
-type Terminals = BTreeMap<ProcessKey, Terminal>;
+pub type Terminals = BTreeMap<ProcessKey, Terminal>;
 
 struct Tracked {
     session: Session,
     harness: Harness,
     vendor_id: Arc<str>,
     spent: Option<Sum>,
+    reach: Reach,
     /// As it was shown last; none while it is not on the board.
     shown: Option<Card>,
     /// Its entry in `looks`.
@@ -97,7 +122,13 @@ impl Broker {
             Input::Signal { harness, signal } => {
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
                 let sightings = handler.handle_signal(&signal);
+                let on_server = matches!(signal.channel, Channel::AppServer | Channel::Events);
+                let told: Vec<Arc<str>> = match on_server {
+                    true => sightings.iter().map(|one| one.session.clone()).collect(),
+                    false => Vec::new(),
+                };
                 self.take_in(now, harness, sightings, &mut outputs);
+                self.note_reach(now, harness, &told, &mut outputs);
             }
             Input::Recalled { harness, signal } => {
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
@@ -121,6 +152,7 @@ impl Broker {
                 handler.recall(&vendor_id, session.monitor());
                 self.found.insert((harness, vendor_id.clone()), id.clone());
                 self.track(*session, harness, vendor_id);
+                self.look_at_requests(now, &id, &mut outputs);
                 self.show(now, &id, &mut outputs);
             }
             Input::Dismissed { session } => {
@@ -176,7 +208,7 @@ impl Broker {
     pub fn next_wake(&self) -> Option<Timestamp> {
         let timeouts = self.handlers.values().filter_map(|handler| handler.next_timeout());
         let look = self.looks.first().map(|(at, _)| *at);
-        timeouts.chain(look).min()
+        timeouts.chain(look).chain(self.desk.next_release()).min()
     }
 
     /// Every card on the board as of `now`, in its order.
@@ -184,7 +216,7 @@ impl Broker {
         let mut cards: Vec<Card> = self
             .roster
             .values()
-            .filter_map(|tracked| tracked.card_on_board(now, &self.layers, &self.terminals))
+            .filter_map(|tracked| tracked.card_on_board(now, &surroundings!(self)))
             .collect();
         cards.sort_by_key(|card| card.agent_state.place());
         cards
@@ -201,9 +233,7 @@ impl Broker {
         };
         let mut found: Vec<&Tracked> = self.roster.values().filter(is_wanted).collect();
         found.sort_by_key(|tracked| std::cmp::Reverse(tracked.heard()));
-        let cards = found
-            .into_iter()
-            .filter_map(|tracked| tracked.card(now, &self.layers, &self.terminals));
+        let cards = found.into_iter().filter_map(|tracked| tracked.card(now, &surroundings!(self)));
         cards.take(wanted.count_max).collect()
     }
 
@@ -217,7 +247,7 @@ impl Broker {
 
     /// The card of one session, on the board or not.
     pub fn card(&self, now: Timestamp, id: &SessionId) -> Option<Card> {
-        self.roster.get(id)?.card(now, &self.layers, &self.terminals)
+        self.roster.get(id)?.card(now, &surroundings!(self))
     }
 
     /// The session that an operator's word means: an id of ours, an agent's own id, or a prefix
@@ -273,6 +303,7 @@ impl Broker {
     }
 
     fn wake(&mut self, now: Timestamp, outputs: &mut Vec<Output>) {
+        self.release_due(now, outputs);
         let due: Vec<Harness> = self
             .handlers
             .iter()
@@ -303,12 +334,14 @@ impl Broker {
         let mut touched: Vec<SessionId> = Vec::new();
         for Sighting { session: vendor_id, event } in sightings {
             let id = self.session_of(harness, &vendor_id, outputs);
+            self.note_prompt(&id, &event, outputs);
             let entry = Entry::new(id.clone(), now, Event::Observed { event });
             if self.journal(&id, entry, outputs) && !touched.contains(&id) {
                 touched.push(id);
             }
         }
         for id in touched {
+            self.look_at_requests(now, &id, outputs);
             self.show(now, &id, outputs);
         }
     }
@@ -335,7 +368,9 @@ impl Broker {
 
     fn track(&mut self, session: Session, harness: Harness, vendor_id: Arc<str>) {
         let spent = self.spent.remove(&(harness, vendor_id.clone()));
-        let tracked = Tracked { session, harness, vendor_id, spent, shown: None, look: None };
+        let reach = Reach::Nowhere;
+        let tracked =
+            Tracked { session, harness, vendor_id, spent, reach, shown: None, look: None };
         self.roster.insert(tracked.session.id().clone(), tracked);
     }
 
@@ -369,7 +404,7 @@ impl Broker {
 
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get_mut(id) else { return };
-        match tracked.card_on_board(now, &self.layers, &self.terminals) {
+        match tracked.card_on_board(now, &surroundings!(self)) {
             Some(card) => {
                 if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
                     outputs.push(Output::Show(Box::new(card.clone())));
@@ -396,6 +431,30 @@ impl Broker {
         }
     }
 
+    /// Sessions that a client's own server tells of can be acted on through it.
+    fn note_reach(
+        &mut self,
+        now: Timestamp,
+        harness: Harness,
+        told: &[Arc<str>],
+        outputs: &mut Vec<Output>,
+    ) {
+        for vendor_id in told {
+            let Some(id) = self.found.get(&(harness, vendor_id.clone())).cloned() else { continue };
+            let Some(tracked) = self.roster.get_mut(&id) else { continue };
+            if tracked.reach == Reach::Nowhere {
+                tracked.reach = Reach::Server;
+                self.show(now, &id, outputs);
+            }
+        }
+    }
+
+    fn capabilities(&self, tracked: &Tracked) -> Capabilities {
+        let around = surroundings!(self);
+        let ended = tracked.shown.as_ref().is_some_and(|card| card.ended().is_some());
+        around.capabilities(&tracked.session, tracked.harness, tracked.reach, ended)
+    }
+
     /// Each process once: it does not move.
     fn locate(&mut self, process: ProcessKey, outputs: &mut Vec<Output>) {
         if self.terminals.contains_key(&process) {
@@ -414,9 +473,9 @@ impl Broker {
 }
 
 impl Tracked {
-    fn card(&self, now: Timestamp, layers: &Layers, terminals: &Terminals) -> Option<Card> {
-        let spent = self.spent.as_ref();
-        Card::of(now, &self.session, self.harness, &self.vendor_id, spent, layers, terminals)
+    fn card(&self, now: Timestamp, around: &Surroundings<'_>) -> Option<Card> {
+        let (spent, reach) = (self.spent.as_ref(), self.reach);
+        Card::of(now, &self.session, self.harness, &self.vendor_id, spent, reach, around)
     }
 
     fn heard(&self) -> Timestamp {
@@ -424,13 +483,8 @@ impl Tracked {
     }
 
     /// The board shows what lives, and what ended lately and was not dismissed.
-    fn card_on_board(
-        &self,
-        now: Timestamp,
-        layers: &Layers,
-        terminals: &Terminals,
-    ) -> Option<Card> {
-        let card = self.card(now, layers, terminals)?;
+    fn card_on_board(&self, now: Timestamp, around: &Surroundings<'_>) -> Option<Card> {
+        let card = self.card(now, around)?;
         let leaves = card.ended().is_some_and(|ended| {
             self.session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS
         });

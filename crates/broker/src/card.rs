@@ -7,7 +7,8 @@ use std::sync::Arc;
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::Session;
-use qd_session::id::{ProcessKey, SessionId};
+use qd_session::decision::{By, Decided, Decision, Standing, Subject};
+use qd_session::id::{ProcessKey, RequestKey, RuleName, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
 use qd_session::operator::layer::{Icon, Known, Layers};
@@ -16,6 +17,7 @@ use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
 use crate::broker::spelled;
+use crate::desk::{Capabilities, Desk, OpenRequest, Reach};
 use crate::sources::terminal::Terminal;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,6 +56,8 @@ pub struct Card {
     pub icon: Option<Icon>,
     pub monitor_view: MonitorView,
     pub usage: UsageView,
+    /// What can be done with it from here.
+    pub capabilities: Capabilities,
     /// What its agents wait for a person for.
     pub requests: Vec<RequestView>,
     pub subagents: Vec<SubagentView>,
@@ -136,6 +140,10 @@ impl From<&Sum> for SpentView {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RequestView {
+    /// The public id, by which it is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<RequestKey>,
+    /// The agent's own.
     pub request_id: String,
     pub kind: RequestKind,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,6 +156,54 @@ pub struct RequestView {
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
     pub since: Timestamp,
+    /// How an answer would reach the agent: `hook`, `codex`, `opencode`. None: not from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub way: Option<&'static str>,
+    /// Why it cannot be answered from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// What "always" would keep, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub suggestions: Vec<String>,
+    /// The modes that may follow a plan, in the client's words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub modes: Vec<&'static str>,
+    /// The answer under way, or the last one that did not arrive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerView>,
+}
+
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum AnswerState {
+    /// Written down, and not taken yet.
+    Sending,
+    /// The agent's side has it; the request closes when the agent goes on.
+    Delivered,
+    /// It did not arrive, and the request is open again.
+    Failed,
+    /// Nobody knows whether it arrived.
+    Unclear,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct AnswerView {
+    pub decision: Decision,
+    pub state: AnswerState,
+    pub by: By,
+    /// The rule that gave it, if no person did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleName>,
+    pub at: Timestamp,
+    /// Why it did not arrive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -168,9 +224,10 @@ impl Card {
         harness: Harness,
         vendor_id: &Arc<str>,
         spent: Option<&Sum>,
-        layers: &Layers,
-        terminals: &BTreeMap<ProcessKey, Terminal>,
+        reach: Reach,
+        around: &Surroundings<'_>,
     ) -> Option<Self> {
+        let Surroundings { layers, terminals, desk } = around;
         let monitor = session.monitor();
         let about = monitor.about();
         let mut agent_state = session.resolve(now)?;
@@ -185,6 +242,7 @@ impl Card {
             harness: harness.name(),
             project: cwd.as_deref(),
         };
+        let agent_state_is_ended = agent_state.state == SubState::SESSION_ENDED;
         let icon = layers.dress(&known).and_then(|dress| dress.put_on(&mut agent_state));
         Some(Self {
             session_id: session.id().clone(),
@@ -208,10 +266,11 @@ impl Card {
                 context_window: usage.and_then(|usage| usage.context_window),
                 spent: spent.map(SpentView::from),
             },
+            capabilities: around.capabilities(session, harness, reach, agent_state_is_ended),
             requests: monitor
                 .open_requests()
                 .filter(|open| open.stage == Stage::Waiting)
-                .map(|open| RequestView::of(&open))
+                .map(|open| RequestView::of(&open, desk, session.id(), harness, reach))
                 .collect(),
             subagents: monitor
                 .working_subagents()
@@ -255,6 +314,7 @@ impl Card {
             icon,
             monitor_view,
             usage,
+            capabilities,
             requests,
             subagents,
             started_at: _,
@@ -266,7 +326,7 @@ impl Card {
             && (transcript, forked_from) == (&other.transcript, &other.forked_from)
             && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
             && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
-            && *place == other.place
+            && (place, capabilities) == (&other.place, &other.capabilities)
             && (*monitor_view, *icon) == (other.monitor_view, other.icon)
             && agent_state.reads_like(&other.agent_state)
     }
@@ -281,8 +341,122 @@ impl ProcessView {
     }
 }
 
+/// What a card shows beside its session.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    pub layers: &'a Layers,
+    pub terminals: &'a BTreeMap<ProcessKey, Terminal>,
+    pub desk: &'a Desk,
+}
+
+impl Surroundings<'_> {
+    /// What can be done with a session, and why not.
+    pub fn capabilities(
+        &self,
+        session: &Session,
+        harness: Harness,
+        reach: Reach,
+        ended: bool,
+    ) -> Capabilities {
+        let id = session.id();
+        let on_server = reach == Reach::Server && !ended;
+        let mut can = Capabilities::default();
+        let mut asked = [false; 2];
+        for (_, open) in self.desk.of_session(id) {
+            let is_question = open.kind() == RequestKind::Question;
+            asked[usize::from(is_question)] = true;
+            if open.way(reach).is_some() {
+                can.can_approve |= !is_question;
+                can.can_answer |= is_question;
+            }
+            can.can_interrupt |= open.is_held() && harness == Harness::ClaudeCode;
+        }
+        let in_terminal = "answer it where it was started";
+        if !can.can_approve {
+            can.lacks("canApprove", if asked[0] { in_terminal } else { "it asks for no approval" });
+        }
+        if !can.can_answer {
+            can.lacks("canAnswer", if asked[1] { in_terminal } else { "it asks no question" });
+        }
+        can.can_prompt = self.desk.prompter(id).is_some() || on_server;
+        if !can.can_prompt {
+            can.lacks("canPrompt", if ended { "it has ended" } else { NO_PROMPT });
+        }
+        can.can_interrupt |= on_server;
+        if !can.can_interrupt {
+            can.lacks("canInterrupt", if ended { "it has ended" } else { NO_INTERRUPT });
+        }
+        // The server's process carries other sessions, too.
+        let alone = !matches!(harness, Harness::Opencode | Harness::KiloCode) && !on_server;
+        can.can_stop = alone && !ended && session.monitor().carriers().next().is_some();
+        if !can.can_stop {
+            let why = match (ended, alone) {
+                (true, _) => "it has ended",
+                (false, true) => "no process of it is known",
+                (false, false) => "its process carries other sessions, too; interrupt it",
+            };
+            can.lacks("canStop", why);
+        }
+        can.can_resume = ended;
+        if !can.can_resume {
+            can.lacks("canResume", "it has not ended");
+        }
+        can.can_yolo = on_server && harness == Harness::Codex;
+        if !can.can_yolo {
+            can.lacks("canYolo", "its client takes no such switch from outside");
+        }
+        let panes = session.monitor().carriers().filter_map(|carrier| self.terminals.get(carrier));
+        can.can_focus = !ended && panes.into_iter().any(|terminal| terminal.tmux.is_some());
+        if !can.can_focus {
+            can.lacks("canFocus", "it is in no tmux pane that is known");
+        }
+        can
+    }
+}
+
+const NO_PROMPT: &str = "no hook of it waits for a prompt; write in its terminal";
+const NO_INTERRUPT: &str = "press Esc in its terminal: nothing reaches it from outside";
+
+impl AnswerView {
+    fn of(decided: &Decided) -> Option<Self> {
+        let Subject::Answer(offer) = &decided.subject else { return None };
+        let (state, why) = match &decided.standing {
+            Standing::InFlight | Standing::Ending => (AnswerState::Sending, None),
+            Standing::Delivered { .. } | Standing::Confirmed { .. } => {
+                (AnswerState::Delivered, None)
+            }
+            Standing::Failed { why } => (AnswerState::Failed, Some(why.clone())),
+            Standing::Unsettled | Standing::Unclear | Standing::Overtaken => {
+                (AnswerState::Unclear, None)
+            }
+        };
+        Some(Self {
+            decision: offer.answer.clone(),
+            state,
+            by: offer.by.clone(),
+            rule: offer.rule.clone(),
+            at: decided.at,
+            why,
+        })
+    }
+}
+
+/// The modes that Claude Code offers beside a plan.
+const PLAN_MODES: [&str; 2] = ["acceptEdits", "default"];
+
 impl RequestView {
-    fn of(open: &Open<'_>) -> Self {
+    fn of(
+        open: &Open<'_>,
+        desk: &Desk,
+        session: &SessionId,
+        harness: Harness,
+        reach: Reach,
+    ) -> Self {
+        let known = desk.of_session(session).find(|(_, known)| known.request() == open.id);
+        let (key, known) = known.unzip();
+        let way = known.as_ref().and_then(|known| known.way(reach));
+        let is_plan = open.kind == RequestKind::Plan;
+        let has_modes = is_plan && harness == Harness::ClaudeCode && way.is_some();
         let input = open.ask.input.as_deref().map(|text| {
             serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::from(text))
         });
@@ -294,6 +468,15 @@ impl RequestView {
             text: open.ask.text.as_deref().map(str::to_owned),
             input,
             since: open.since.at,
+            key: key.cloned(),
+            way,
+            why_not: match way {
+                Some(_) => None,
+                None => known.as_ref().map(|known| known.why_not(reach)),
+            },
+            suggestions: known.as_ref().map(OpenRequest::suggestions).unwrap_or_default(),
+            modes: if has_modes { PLAN_MODES.to_vec() } else { Vec::new() },
+            answer: known.and_then(|known| known.answer).and_then(AnswerView::of),
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct LayersFile {
 impl LayersFile {
     /// Without a file there are the built-in layers. `home` stands for `~` in its paths.
     pub fn read(path: &Path, home: &Path) -> Self {
-        match text(path) {
+        match text(path, LAYERS_FILE_BYTES_MAX) {
             Ok(text) => Self::parsed(&text, home),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
             Err(error) => Self::unusable(error.to_string()),
@@ -60,16 +60,20 @@ impl LayersFile {
 }
 
 /// A pipe in its place would never end: only a file is read, and only so much of it.
-fn text(path: &Path) -> io::Result<String> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("it is a small number");
+pub(crate) fn text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    text_with(path, bytes_max, OFlags::empty())
+}
+
+pub(crate) fn text_with(path: &Path, bytes_max: u64, how: OFlags) -> io::Result<String> {
+    let flags = i32::try_from((OFlags::NONBLOCK | how).bits()).expect("it is a small number");
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
     let mut text = String::new();
-    let read = file.take(LAYERS_FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-    match read as u64 > LAYERS_FILE_BYTES_MAX {
-        true => Err(io::Error::other(format!("it is longer than {LAYERS_FILE_BYTES_MAX} bytes"))),
+    let read = file.take(bytes_max + 1).read_to_string(&mut text)?;
+    match read as u64 > bytes_max {
+        true => Err(io::Error::other(format!("it is longer than {bytes_max} bytes"))),
         false => Ok(text),
     }
 }

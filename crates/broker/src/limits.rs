@@ -8,6 +8,16 @@ pub const SESSIONS_MAX: usize = 20_000;
 /// Longest file of an operator's layers: a hundred rules with room for comments.
 pub const LAYERS_FILE_BYTES_MAX: u64 = 64 << 10;
 
+/// Longest file of a policy, the operator's or a repository's, and longest settings of a client
+/// that are looked into for what they forbid.
+pub const POLICY_FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Folders above a session's that are looked through for a repository's policy.
+pub const REPOSITORY_DEPTH_MAX: usize = 32;
+
+/// Distinct past requests that a policy is tried on; the others are counted.
+pub const PAST_REQUESTS_MAX: usize = 10_000;
+
 /// How long an ended session stays on the board; then it is history.
 pub const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -28,6 +38,14 @@ pub const IN_FLIGHT_MAX: usize = 4_096;
 /// Frame ids remembered after they were taken. Several times what a spool can hold, because a
 /// frame whose acknowledgement was lost comes again behind all that was spooled before it.
 pub const KNOWN_IDS_MAX: usize = 8 * SPOOL_FRAMES_MAX;
+
+/// Forwarders that wait at once: each idle session has one and each open request another. A quarter
+/// of the file descriptors that a program may have; who comes then is released.
+pub const WAITERS_MAX: usize = 256;
+
+/// Longest text that a waiting forwarder prints; it takes no longer one. It may be a tool's whole
+/// input with the operator's changes, which came in a payload, spelled with more escapes.
+pub const REPLY_TEXT_BYTES_MAX: usize = 2 << 20;
 
 /// Orders and file lines taken before the loop looks at everything else again.
 pub const ORDERS_PER_TURN: usize = 256;
@@ -241,6 +259,27 @@ pub const DAEMON_ALONE_WAIT: Duration = Duration::from_secs(10);
 /// an hour.
 pub const DAEMON_THREADS_MAX: usize = 1_024;
 
+/// Errands to the servers of one source that are under way at once. An operator has a handful; a
+/// rule that answers for many sessions at once tries again.
+pub const ERRANDS_MAX: usize = 32;
+
+/// How long a server may take for one step of an errand. The operator waits for it.
+pub const ERRAND_REPLY_WAIT: Duration = Duration::from_secs(10);
+
+/// How long Codex's daemon may take to send an open request to us, of a thread that waits. It does
+/// so at once; a thread that waits for something else would keep us waiting for ever.
+pub const REPLAY_WAIT: Duration = Duration::from_secs(5);
+
+/// Open requests that an errand remembers. A thread has one, with subagents a few.
+pub const ERRAND_REQUESTS_MAX: usize = 64;
+
+/// Letters of what a server says to an errand that it does not take.
+pub const ERRAND_TEXT_CHARS_MAX: usize = 200;
+
+/// Sessions of which it is known on which server they are; the one that was silent for longest
+/// goes.
+pub const SERVED_SESSIONS_MAX: usize = 4_096;
+
 /// Servers of OpenCode and Kilo that are connected at once.
 pub const SERVERS_MAX: usize = 64;
 
@@ -390,3 +429,17 @@ pub const TMUX_LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Terminals that are remembered: of every process that may carry a session.
 pub const TERMINALS_MAX: usize = 4_096;
+
+/// Records of decisions that are read at once when we start.
+pub const RECORDS_PER_READ: usize = 1_000;
+
+/// Errands that are carried at once. Each is a person's decision or a rule's; one that finds no
+/// room has not arrived, and says so.
+pub const CARRIED_MAX: usize = 256;
+
+/// How long the hook of a request may keep its agent from asking in the terminal, while somebody
+/// looks at the board: those of Claude Code's subagents are waited for before any dialog shows.
+pub const HOLD_MS: u64 = 30_000;
+
+/// How long a process may take to end after it was asked to.
+pub const ENDING_WAIT: Duration = Duration::from_secs(10);

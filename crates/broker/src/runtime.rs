@@ -5,8 +5,10 @@
 //! has what it rests on; while the journal takes nothing, nothing more is taken from outside.
 
 mod commit;
+mod errands;
 mod handle;
 mod tap;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,25 +20,32 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use memchr::memmem;
 use qd_harness::usage::Sum;
 use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_session::decision::Record;
 use qd_session::id::SessionId;
+use qd_session::limits::BOOK_RECORDS_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
 use qd_store::{Journal, Opened};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
-use self::handle::Order;
-pub use self::handle::{Board, Change, Delivered, Gone, Handle, Health, News as BoardNews};
+use self::errands::{Done, Errands};
+pub use self::handle::{
+    Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, Waiter,
+};
+use self::handle::{Order, Waited};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
+use self::waiting::Waiting;
+pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
-use crate::broker::{Broker, Input};
+use crate::broker::{Broker, Input, Output, Staying};
 use crate::detail::{Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::layers_file::LayersFile;
-use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, SLEEP_MAX};
+use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
 use crate::sources::codex_daemon::CodexDaemon;
 use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{Files, News};
@@ -93,6 +102,11 @@ pub struct Runtime {
     spool_overlaps: bool,
     layers: WatchedLayers,
     known: KnownIds,
+    waiting: Waiting,
+    errands: Errands,
+    presence: Presence,
+    /// Who hears of waiting forwarders; without anybody they are released.
+    answerer: Option<mpsc::Sender<Frame>>,
     orders: mpsc::Receiver<Order>,
     changes: broadcast::Sender<Arc<Change>>,
     tap: Tap,
@@ -161,6 +175,10 @@ impl Runtime {
             spool_overlaps: false,
             layers,
             known,
+            waiting: Waiting::default(),
+            errands: Errands::default(),
+            presence: handle.presence().clone(),
+            answerer: None,
             orders,
             changes,
             tap: Tap::default(),
@@ -182,6 +200,12 @@ impl Runtime {
     /// Tells the search whenever there is something new to find.
     pub fn keep_search(&mut self, searcher: Searcher) {
         self.searcher = Some(searcher);
+    }
+
+    /// Tells of each forwarder that waits from now on, by its frame, also when it comes again. They
+    /// are answered with [`Handle::reply`]. Who is behind with them has them released.
+    pub fn keep_waiters(&mut self, answerer: mpsc::Sender<Frame>) {
+        self.answerer = Some(answerer);
     }
 
     /// Until it is told to stop, or the sources fail for good. What was taken is written first.
@@ -215,6 +239,7 @@ impl Runtime {
                     let Located { process, terminal } = located;
                     self.hand_in(now(), Input::Located { process, terminal });
                 }
+                done = self.errands.next(), if room => self.hear_errand(&done),
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
@@ -244,6 +269,25 @@ impl Runtime {
                     handle::answer(reply, Delivered::Refused);
                 }
             },
+            Order::Wait { frame, reply } => match self.known.admit(frame.id) {
+                Admission::New => {
+                    self.take_frame(now, &frame);
+                    self.next.frames.push(frame.id);
+                    self.next.waits.push((frame, reply));
+                }
+                Admission::Taken => self.let_wait(*frame, reply),
+                // It comes again in a moment.
+                Admission::InFlight | Admission::Full => handle::answer(reply, Waited::Refused),
+            },
+            Order::Reply { frame, text, reply } => {
+                handle::answer(reply, self.waiting.answer(frame, text));
+            }
+            Order::WaiterGone { frame, arrival } => {
+                if self.waiting.gone(frame, arrival) {
+                    let outputs = self.broker.left(now, frame);
+                    self.take_out(outputs);
+                }
+            }
             Order::Signal { harness, channel, payload, reply } => {
                 let signal = signal(now, channel, &payload);
                 self.hand_in(now, Input::Signal { harness, signal });
@@ -295,6 +339,16 @@ impl Runtime {
                 }
                 Err(why) => handle::answer(reply, Err(why)),
             },
+            Order::Answer { answering, reply } => {
+                let (taken, outputs) = self.broker.answer(now, *answering);
+                self.take_out(outputs);
+                self.errands.tell_later(taken, reply);
+            }
+            Order::Command { commanding, reply } => {
+                let (taken, outputs) = self.broker.command(now, *commanding);
+                self.take_out(outputs);
+                self.errands.tell_later(taken, reply);
+            }
             Order::Health { reply } => {
                 let health = Health { sessions: self.broker.len(), ..self.health.clone() };
                 handle::answer(reply, health);
@@ -302,11 +356,39 @@ impl Runtime {
         }
     }
 
+    /// The journal has the frame, and its forwarder stays.
+    fn let_wait(&mut self, frame: Frame, reply: oneshot::Sender<Waited>) {
+        let id = frame.id;
+        let waited = match self.waiting.arrived(id) {
+            Some((arrival, told)) => Waited::Taken { arrival, told },
+            None => Waited::Released,
+        };
+        handle::answer(reply, waited);
+        if let Some(answerer) = &self.answerer {
+            if answerer.try_send(frame).is_err() {
+                self.waiting.release(id);
+            }
+            return;
+        }
+        let Some(harness) = Harness::named(&frame.harness) else {
+            self.waiting.release(id);
+            return;
+        };
+        let (entry, payload) = (frame.entry.as_deref(), frame.payload.as_slice());
+        let staying = Staying { harness, frame: id, entry, payload };
+        self.broker.set_presence(self.presence.is_somebody());
+        let outputs = self.broker.arrived(now(), &staying);
+        self.take_out(outputs);
+    }
+
     /// A hook's frame, from the socket or the spool.
     fn take_frame(&mut self, now: Timestamp, frame: &Frame) {
         self.health.hooks += 1;
         self.next.batch.deliveries.push(frame.delivery());
         self.next.bytes += frame.payload.len();
+        if !frame.tells() {
+            return;
+        }
         match Harness::named(&frame.harness) {
             Some(harness) => {
                 let told = self.next.batch.entries.len();
@@ -368,10 +450,22 @@ impl Runtime {
             }
             Some(SourceNews::Notice(notice)) => {
                 info!(server = &*notice.server, kind = ?notice.kind, "a client's server");
+                self.forget_unreached();
             }
             None => return Err(Error::SourceGone),
         }
         Ok(())
+    }
+
+    /// Sessions that no server tells of any more cannot be acted on through one.
+    fn forget_unreached(&mut self) {
+        let (codex, opencode) = (&self.codex_daemon, &self.opencode_servers);
+        let outputs = self.broker.forget_unreached(now(), |harness, vendor_id| match harness {
+            Harness::Codex => codex.holds(vendor_id),
+            Harness::Opencode | Harness::KiloCode => opencode.holds(vendor_id),
+            Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => false,
+        });
+        self.take_out(outputs);
     }
 
     /// Processes that carried a session when we last looked: those that ended meanwhile have told
@@ -461,7 +555,8 @@ impl Runtime {
     /// An agent that was refused left its hook in the spool, and the next one may be among these
     /// orders before anybody told us of the first.
     fn look_into_spool(&mut self, orders: &[Order]) {
-        let has_frames = orders.iter().any(|order| matches!(order, Order::Frame { .. }));
+        let is_frame = |order: &Order| matches!(order, Order::Frame { .. } | Order::Wait { .. });
+        let has_frames = orders.iter().any(is_frame);
         if has_frames && !self.next.has_spooled() && self.spool.may_have_changed() {
             self.drain_spool();
         }
@@ -497,9 +592,18 @@ impl Runtime {
         if let Input::Signal { harness, signal } | Input::Recalled { harness, signal } = &input {
             self.tap.tell(*harness, signal);
         }
-        for output in self.broker.handle(now, input) {
-            self.next.take(output);
-        }
+        let outputs = self.broker.handle(now, input);
+        self.take_out(outputs);
+    }
+
+    fn take_out(&mut self, outputs: Vec<Output>) {
+        outputs.into_iter().for_each(|output| self.next.take(output));
+    }
+
+    /// What a carrier brought back.
+    fn hear_errand(&mut self, done: &Done) {
+        let outputs = self.broker.carried(now(), &done.decision, &done.way, &done.carried);
+        self.take_out(outputs);
     }
 
     /// Sends the next batch off, if none is on its way.
@@ -553,7 +657,15 @@ impl Runtime {
             warn!(%error, "frames stay in the spool; their ids are known");
         }
         pending.acks.drain(..).for_each(|ack| handle::answer(ack, Delivered::Taken));
+        pending.releases.drain(..).for_each(|frame| self.waiting.release(frame));
+        for errand in pending.errands.drain(..) {
+            self.carry(errand);
+        }
+        pending.settled.drain(..).for_each(|taken| self.errands.settle(&taken));
         pending.locate.drain(..).for_each(|process| self.locator.look(process));
+        for (frame, wait) in std::mem::take(&mut pending.waits) {
+            self.let_wait(*frame, wait);
+        }
         pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
         for news in pending.news.drain(..) {
             self.health.changes += 1;
@@ -626,6 +738,7 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
     let now = now();
     let mut broker = Broker::default();
     broker.handle(now, Input::Layers(layers));
+    recall_records(&mut broker, journal)?;
     let loaded = journal.load().map_err(Error::Journal)?;
     for damaged in &loaded.damaged {
         warn!(session = damaged.session.as_str(), seq = damaged.seq, "a damaged record, set aside");
@@ -645,12 +758,33 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
     let mut ids = Vec::with_capacity(deliveries.len());
     for delivery in &deliveries {
         ids.extend(crate::hook_intake::FrameId::parse(&delivery.id));
-        let Some(frame) = Frame::delivered(delivery) else { continue };
+        let Some(frame) = Frame::delivered(delivery).filter(Frame::tells) else { continue };
         let Some(harness) = Harness::named(&frame.harness) else { continue };
         // All it led to is in the journal, but for timers that had not run out.
         broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
     }
     Ok((broker, KnownIds::restored(ids)))
+}
+
+/// Brings back what was decided: what was given and has no outcome yet is not given again.
+fn recall_records(broker: &mut Broker, journal: &Journal) -> Result<(), Error> {
+    let ends = journal.record_ends().map_err(Error::Journal)?;
+    // The book remembers no more than these.
+    let newest = ends.last.seq.saturating_sub(BOOK_RECORDS_MAX as u64);
+    let mut after = ends.dropped.seq.max(newest);
+    loop {
+        let lines = journal.record_lines(after, RECORDS_PER_READ).map_err(Error::Journal)?;
+        let Some(last) = lines.last() else { break };
+        after = last.seq;
+        for line in &lines {
+            match Record::read(&line.line) {
+                Ok((record, _)) => broker.recall_record(&record),
+                Err(why) => warn!(seq = line.seq, why, "a record of a decision cannot be read"),
+            }
+        }
+    }
+    broker.follow_records(ends.last);
+    Ok(())
 }
 
 fn frames_in(spool: PathBuf) -> Root {

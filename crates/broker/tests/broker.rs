@@ -14,6 +14,19 @@ use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
 use qd_session::operator::Group;
 
+/// Outputs that neither journal nor show.
+macro_rules! others {
+    () => {
+        Output::Found { .. }
+            | Output::Locate(_)
+            | Output::Record(_)
+            | Output::Carry(_)
+            | Output::Release(_)
+            | Output::Settled(_)
+            | Output::Remove(_)
+    };
+}
+
 struct Capture {
     harness: Harness,
     signals: Vec<Recorded>,
@@ -64,7 +77,7 @@ impl World {
     fn entries(&self) -> Vec<Entry> {
         let entries = self.outputs.iter().filter_map(|(_, output)| match output {
             Output::Append(entry) => Some(entry.clone()),
-            Output::Found { .. } | Output::Show(_) | Output::Locate(_) | Output::Remove(_) => None,
+            Output::Show(_) | others!() => None,
         });
         entries.collect()
     }
@@ -72,9 +85,7 @@ impl World {
     fn shown(&self) -> Vec<(Timestamp, Arc<str>, String)> {
         let shown = self.outputs.iter().filter_map(|(at, output)| match output {
             Output::Show(card) => Some((*at, card.vendor_id.clone(), seen_as(card))),
-            Output::Found { .. } | Output::Append(_) | Output::Locate(_) | Output::Remove(_) => {
-                None
-            }
+            Output::Append(_) | others!() => None,
         });
         changes(shown.collect())
     }
@@ -140,7 +151,7 @@ fn the_journal_folds_to_what_is_shown_and_comes_first() {
                 Output::Show(card) => {
                     assert!(journaled.contains_key(&card.session_id), "shown before it is kept");
                 }
-                Output::Found { .. } | Output::Locate(_) | Output::Remove(_) => {}
+                others!() => {}
             }
         }
         let entries = world.entries();

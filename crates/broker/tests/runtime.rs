@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use qd_broker::Card;
-use qd_broker::hook_intake::{Agent, Frame, FrameId, Mode};
-use qd_broker::runtime::{Board, BoardNews, Delivered, Handle, Runtime, Settings, now};
+use qd_broker::hook_intake::{Agent, Frame, FrameId, HookReply, Mode};
+use qd_broker::runtime::{
+    Board, BoardNews, Delivered, Handle, ReplyOutcome, Runtime, Settings, now,
+};
 use qd_broker::sources::processes::Process;
 use qd_session::operator::layer::Icon;
 use qd_session::operator::{Group, SubState};
 use qd_store::Journal;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -64,6 +66,7 @@ impl Place {
             seq: n,
             harness: "claude-code".to_owned(),
             event: None,
+            entry: None,
             agent: None,
             cut: None,
             payload: payload.into_bytes(),
@@ -168,6 +171,81 @@ async fn what_was_acknowledged_is_there_after_a_kill() {
     daemon.stop().await;
     let (journal, _) = Journal::open(place.settings().journal(), Default::default()).expect("free");
     assert_eq!(journal.deliveries().expect("readable").len(), 1);
+}
+
+#[tokio::test]
+async fn a_forwarder_that_nobody_answers_is_journaled_once_and_released() {
+    let place = Place::new("wait");
+    let request = r#","tool_name":"Bash","tool_input":{"command":"rm x"}"#;
+    // Without a terminal nobody is to be waited for.
+    let entry = || Some("sdk-cli".to_owned());
+    let waits = |frame| Frame { mode: Mode::Wait, entry: entry(), ..frame };
+    let asked = waits(place.hook("s-1", "PermissionRequest", request));
+    let spooled = waits(place.hook("s-2", "PermissionRequest", request));
+    place.spool(&spooled);
+    for _ in 0..2 {
+        let daemon = place.start();
+        for frame in [&asked, &spooled, &asked] {
+            let mut waiter = loop {
+                // The one in the spool may be on its way to the journal: then it comes again.
+                if let Some(waiter) = daemon.handle.wait(frame.clone()).await {
+                    break waiter;
+                }
+            };
+            let told = timeout(PATIENCE, waiter.told()).await.expect("at once").expect("told");
+            assert_eq!(told.reply, HookReply::release());
+            waiter.leave().await;
+        }
+        assert_eq!(daemon.cards().await.len(), 2, "it told of what it waits for");
+        daemon.kill().await;
+    }
+    let (journal, _) = Journal::open(place.settings().journal(), Default::default()).expect("free");
+    assert_eq!(journal.deliveries().expect("readable").len(), 2);
+}
+
+#[tokio::test]
+async fn a_stop_hook_that_waits_is_no_news_now_or_after_a_restart() {
+    let place = Place::new("rewake");
+    let daemon = place.start();
+    let prompt = place.hook("s-1", "UserPromptSubmit", r#","prompt":"go""#);
+    assert_eq!(daemon.handle.deliver(prompt).await, Delivered::Taken);
+    let event = Some("Stop".to_owned());
+    let late = Frame { mode: Mode::Wait, event, ..place.hook("s-1", "Stop", "") };
+    daemon.handle.wait(late).await.expect("taken").leave().await;
+    let before = daemon.cards().await;
+    assert_eq!(before[0].agent_state.state, SubState::THINKING);
+    daemon.kill().await;
+    let daemon = place.start();
+    assert_eq!(daemon.cards().await, before);
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn an_answerer_hears_of_each_who_waits_and_learns_what_became_of_its_answer() {
+    let place = Place::new("answer");
+    let (stop, stopped) = watch::channel(false);
+    let (mut runtime, handle) = Runtime::open(&place.settings(), stopped).expect("it opens");
+    let (answerer, mut heard) = mpsc::channel(4);
+    runtime.keep_waiters(answerer);
+    let running = tokio::spawn(async move { runtime.run().await.expect("it runs") });
+    let frame = Frame { mode: Mode::Wait, ..place.hook("s-1", "PermissionRequest", "") };
+    let reply = || HookReply::print("yes").expect("short");
+
+    let mut waiter = handle.wait(frame.clone()).await.expect("taken");
+    assert_eq!(heard.recv().await, Some(frame.clone()));
+    let told = async {
+        let told = waiter.told().await.expect("told");
+        assert_eq!(told.reply, reply());
+        told.outcome.send(ReplyOutcome::Delivered).expect("somebody asks");
+    };
+    let (outcome, ()) = tokio::join!(handle.reply(frame.id, reply()), told);
+    assert_eq!(outcome, Ok(ReplyOutcome::Delivered));
+
+    let waiter = handle.wait(frame.clone()).await.expect("it comes again");
+    assert_eq!(heard.recv().await, Some(frame.clone()));
+    waiter.leave().await;
+    assert_eq!(handle.reply(frame.id, reply()).await, Ok(ReplyOutcome::Failed), "it is gone");
+    Daemon { handle, stop, running }.stop().await;
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ mod signal;
 mod story;
 mod threshold;
 pub mod usage;
+pub mod waiting_hook;
 
 use serde::{Deserialize, Serialize};
 

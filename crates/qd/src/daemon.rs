@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use crate::exit::Exit;
 use crate::paths::Paths;
 
-/// A daemon that lives answers within milliseconds.
-const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
+/// A daemon that lives answers within milliseconds, but for what it has to carry to an agent first.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Longest event: a snapshot of a full board, some thousand bytes a session.
 const EVENT_BYTES_MAX: usize = 64 << 20;

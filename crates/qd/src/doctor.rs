@@ -20,7 +20,7 @@ use crate::paths::Paths;
 /// Look for what is wrong with this set-up, and say what to do about it.
 ///
 /// Checks the daemon and its journal, the rights of our folders, the socket, the spool, the hooks
-/// in the agents' settings, the forwarder, your domain layers, the kernel's limits, the port, and the clock. Exit code
+/// in the agents' settings, the forwarder, your domain layers and policy, the kernel's limits, the port, and the clock. Exit code
 /// 1 if something is bad; a warning is none.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -59,6 +59,7 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.push(files::socket(&paths.socket));
     findings.extend(files::spool(paths, about.is_some()));
     findings.extend(files::layers(paths));
+    findings.extend(files::policy(paths));
     findings.push(agents::found(paths));
     findings.extend(agents::hooks());
     findings.push(agents::forwarder());

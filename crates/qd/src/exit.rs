@@ -11,6 +11,8 @@ pub enum Exit {
     TimedOut,
     /// So many things are bad.
     Unwell(usize),
+    /// So many flaws are in the records of decisions.
+    Broken(usize),
 }
 
 impl Exit {
@@ -21,6 +23,7 @@ impl Exit {
             Self::NoSession(_) => 4,
             Self::TimedOut => 5,
             Self::Unwell(_) => 1,
+            Self::Broken(_) => 6,
         }
     }
 }
@@ -32,6 +35,10 @@ impl fmt::Display for Exit {
             Self::NoSession(message) => f.write_str(message),
             Self::Unwell(1) => f.write_str("one thing is bad"),
             Self::Unwell(count) => write!(f, "{count} things are bad"),
+            Self::Broken(1) => f.write_str("the records of decisions are broken in one place"),
+            Self::Broken(count) => {
+                write!(f, "the records of decisions are broken in {count} places")
+            }
             Self::TimedOut => f.write_str("it did not happen in time"),
         }
     }

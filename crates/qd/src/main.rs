@@ -1,5 +1,7 @@
 //! Flags, configuration, wiring: no rule lives here.
 
+mod act;
+mod audit;
 mod background;
 mod capture;
 mod config;
@@ -12,6 +14,7 @@ mod hooks;
 mod open;
 mod paper;
 mod paths;
+mod policy;
 mod program;
 mod progress_bar;
 mod record;
@@ -53,7 +56,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 a mistake in the command line, \
-                          3 no daemon runs, 4 no such session, 5 timed out\n\n\
+                          3 no daemon runs, 4 no such session, 5 timed out, 6 records were changed\n\n\
                           Environment: XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CONFIG_HOME say where our files are;\n\
                           CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME and XDG_DATA_HOME where the agents' are;\n\
                           QD_PORT, QD_LOG and NO_COLOR are honoured";
@@ -86,13 +89,41 @@ enum Command {
     /// Prints the first session that is in it, at once if one is already. For scripts:
     /// `qd wait --until needs-you && notify-send "An agent waits"`.
     Wait(wait::WaitArgs),
+    Approve(act::ApproveArgs),
+    Deny(act::DenyArgs),
+    Answer(act::AnswerArgs),
+    Send(act::SendArgs),
+    /// End a session's turn
+    Interrupt {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    /// Ask a session's process to end
+    Stop {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    /// Bring a session's terminal to the front, where it runs in tmux
+    Focus {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
+    Yolo(act::YoloArgs),
+    /// Go on with a session that has ended, in this terminal
+    Resume {
+        /// A session: its id, or a beginning of it that is unique
+        session: String,
+    },
     /// Take a session out of Needs You until its next event
     Dismiss {
         /// A session: its id, or a beginning of it that is unique
         session: String,
     },
+    /// Show what agents may do without asking, or try it on what they asked for
+    Policy(policy::PolicyArgs),
     Usage(usage::UsageArgs),
     Search(search::SearchArgs),
+    Audit(audit::AuditArgs),
     Record(record::RecordArgs),
     Demo(demo::DemoArgs),
     /// Play a recorded session and show what the operator would have seen
@@ -147,6 +178,8 @@ fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) if is_capture(&args) => replay::explain(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Search(args) => search::search(&args, &Paths::from_environment()?),
+        Command::Audit(args) => audit::audit(&args, &Paths::from_environment()?),
+        Command::Policy(args) => policy::policy(&args, &Paths::from_environment()?),
         Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
         Command::Completions { shell } => {
@@ -177,11 +210,26 @@ fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => with_daemon(async |paths| {
             explain::explain(&args.session_or_capture.to_string_lossy(), args.json, paths).await
         }),
+        Command::Approve(args) => with_daemon(async |paths| act::approve(&args, paths).await),
+        Command::Deny(args) => with_daemon(async |paths| act::deny(&args, paths).await),
+        Command::Answer(args) => with_daemon(async |paths| act::answer(&args, paths).await),
+        Command::Send(args) => with_daemon(async |paths| act::send(&args, paths).await),
+        Command::Yolo(args) => with_daemon(async |paths| act::yolo(&args, paths).await),
+        Command::Interrupt { session } => plain_command(&session, "interrupt"),
+        Command::Stop { session } => plain_command(&session, "stop"),
+        Command::Focus { session } => plain_command(&session, "focus"),
+        Command::Resume { session } => {
+            with_daemon(async |paths| act::resume(&session, paths).await)
+        }
         Command::Dismiss { session } => with_daemon(async |paths| {
             let path = format!("/api/sessions/{}/dismiss", escaped(&session));
             Daemon::at(paths).post(&path).await.map(drop)
         }),
     }
+}
+
+fn plain_command(session: &str, what: &str) -> Result<()> {
+    with_daemon(async |paths| act::command(paths, session, what, &serde_json::json!({})).await)
 }
 
 /// A folder with a moment, or one that looks like a capture.

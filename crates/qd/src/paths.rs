@@ -36,6 +36,15 @@ impl Paths {
         self.config.with_file_name("layers.toml")
     }
 
+    pub fn journal(&self) -> PathBuf {
+        self.state.join("journal.db")
+    }
+
+    /// What agents may do without asking, beside the settings.
+    pub fn policy(&self) -> PathBuf {
+        self.config.with_file_name("policy.toml")
+    }
+
     /// How far session files were read, and what they told.
     pub fn usage_index(&self) -> PathBuf {
         self.state.join("usage.db")

@@ -146,6 +146,13 @@ impl Browsers {
         Some(scope)
     }
 
+    /// What the browser with this cookie calls itself, and its id.
+    pub fn name_of(&self, cookie: &str) -> Option<String> {
+        let book = self.book();
+        let known = book.browsers.iter().find(|known| same(&known.secret, cookie))?;
+        Some(format!("{} ({})", known.name, known.id))
+    }
+
     pub fn list(&self) -> Vec<BrowserView> {
         self.book().browsers.iter().map(Browser::view).collect()
     }

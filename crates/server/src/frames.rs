@@ -1,16 +1,17 @@
-//! Hook forwarders on the unix socket: frames in, one byte back for each.
+//! Hook forwarders on the unix socket: frames in, one byte back for each, and a reply to those that
+//! wait for one.
 
 use std::io::{self, ErrorKind};
 
-use qd_broker::hook_intake::{ACK, FrameParser, REFUSAL};
-use qd_broker::runtime::{Delivered, Handle};
+use qd_broker::hook_intake::{ACK, Frame, FrameParser, HookReply, Mode, REFUSAL};
+use qd_broker::runtime::{Delivered, Handle, ReplyOutcome, Told};
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::limits::{FRAME_BUFFER_BYTES, FRAME_WAIT_MAX};
+use crate::limits::{FRAME_BUFFER_BYTES, FRAME_WAIT_MAX, REPLY_WAIT_MAX};
 
 /// Whether a connection sends frames; no method of HTTP begins with `q`. None if nobody says
 /// anything.
@@ -34,19 +35,28 @@ fn peek(stream: &UnixStream) -> io::Result<Option<u8>> {
     })
 }
 
-/// Answers each frame once the journal has it, until the forwarder goes.
+/// Answers each frame once the journal has it, until the forwarder goes. One that waits stays for
+/// what it is told.
 pub async fn take(mut stream: UnixStream, handle: &Handle) {
+    if let Some(frame) = take_until_wait(&mut stream, handle).await {
+        let_wait(&mut stream, frame, handle).await;
+    }
+}
+
+/// The frame of a forwarder that waits, if it comes to that.
+async fn take_until_wait(stream: &mut UnixStream, handle: &Handle) -> Option<Frame> {
     let mut parser = FrameParser::default();
     let mut buffer = vec![0; FRAME_BUFFER_BYTES];
     loop {
         let count = match timeout(FRAME_WAIT_MAX, stream.read(&mut buffer)).await {
             Ok(Ok(count)) if count > 0 => count,
             // A half frame comes again through the spool.
-            Ok(_) | Err(_) => return,
+            Ok(_) | Err(_) => return None,
         };
         let mut bytes = &buffer[..count];
         while let Some(frame) = parser.next_frame(&mut bytes) {
             let answer = match frame {
+                Ok(frame) if frame.mode == Mode::Wait => return Some(frame),
                 Ok(frame) => match handle.deliver(frame).await {
                     Delivered::Taken => ACK,
                     Delivered::Refused => REFUSAL,
@@ -57,8 +67,41 @@ pub async fn take(mut stream: UnixStream, handle: &Handle) {
                 }
             };
             if stream.write_all(&[answer]).await.is_err() || answer == REFUSAL {
-                return;
+                return None;
             }
         }
+    }
+}
+
+async fn let_wait(stream: &mut UnixStream, frame: Frame, handle: &Handle) {
+    let Some(mut waiter) = handle.wait(frame).await else {
+        // It keeps the frame whether it hears this or not.
+        let _ = stream.write_all(&[REFUSAL]).await;
+        return;
+    };
+    if stream.write_all(&[ACK]).await.is_ok() {
+        tokio::select! {
+            told = waiter.told() => if let Some(Told { reply, outcome }) = told {
+                // Whoever answered may have gone meanwhile.
+                let _ = outcome.send(pass_on(stream, &reply).await);
+            },
+            // It has nothing to say while it waits.
+            _ = stream.read_u8() => {}
+        }
+    }
+    waiter.leave().await;
+}
+
+/// Delivered is what the forwarder says it has, whole and in time. It passes on only a reply that
+/// it has whole, so one that could not be written has surely not arrived.
+async fn pass_on(stream: &mut UnixStream, reply: &HookReply) -> ReplyOutcome {
+    match timeout(REPLY_WAIT_MAX, stream.write_all(&reply.bytes())).await {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) => return ReplyOutcome::Failed,
+        Err(_) => return ReplyOutcome::Lost,
+    }
+    match timeout(REPLY_WAIT_MAX, stream.read_u8()).await {
+        Ok(Ok(ACK)) => ReplyOutcome::Delivered,
+        Ok(_) | Err(_) => ReplyOutcome::Lost,
     }
 }

@@ -17,6 +17,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::{debug, info};
 
+use crate::acting::Caller;
 use crate::auth::{Scope, Tokens};
 use crate::browsers::Browsers;
 use crate::error::Refusal;
@@ -136,9 +137,12 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
     let need = matched.and_then(|matched| need(&method, matched.as_str()));
     let response = match (&via, need) {
         (_, None) => Refusal::NoSuchRoute.into_response(),
-        (Via::Socket, Some(_)) => next.run(request).await,
+        (Via::Socket, Some(_)) => next.run(named(request, COMMAND_LINE)).await,
         (Via::Tcp(port), Some(need)) => match port.judge(&method, request.headers(), need) {
-            Ok(()) => next.run(request).await,
+            Ok(()) => {
+                let device = port.device(request.headers());
+                next.run(named(request, &device)).await
+            }
             Err(refusal) => refusal.into_response(),
         },
     };
@@ -152,7 +156,27 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
     response
 }
 
+/// Lets routes know whose request it is.
+fn named(mut request: Request, device: &str) -> Request {
+    request.extensions_mut().insert(Caller { device: device.to_owned() });
+    request
+}
+
+/// Who comes through the socket.
+const COMMAND_LINE: &str = "command line";
+
 impl Port {
+    /// What the records call the one who asks.
+    fn device(&self, headers: &HeaderMap) -> String {
+        match (bearer(headers), cookie(headers)) {
+            (Some(_), _) => "token".to_owned(),
+            (None, Some(cookie)) => {
+                self.browsers.name_of(cookie).unwrap_or_else(|| "browser".to_owned())
+            }
+            (None, None) => "nobody".to_owned(),
+        }
+    }
+
     pub fn new(port: u16, tokens: Tokens, browsers: Arc<Browsers>, hosts: Vec<String>) -> Self {
         let loopback = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
         let names = Names { loopback: loopback.into(), public: hosts };

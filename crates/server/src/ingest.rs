@@ -54,6 +54,7 @@ fn frame(harness: Harness, payload: Bytes) -> Frame {
         seq: now.subsec_nanos() % 1_000_000,
         harness: harness.name().to_owned(),
         event: None,
+        entry: None,
         agent: None,
         cut: None,
         payload: payload.into(),

@@ -5,6 +5,7 @@
 //! (where hook forwarders knock as well), and a TCP port that asks for a token
 //! (see `guard`). Invariant: no route answers before the guard has looked at the request.
 
+mod acting;
 mod auth;
 mod browsers;
 mod error;

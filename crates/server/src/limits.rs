@@ -14,8 +14,8 @@ pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Entries of a transcript's page unless it is asked for otherwise: two screens full.
 pub const TRANSCRIPT_ENTRIES: usize = 50;
 
-/// Connections of the socket at once. Forwarders stay for milliseconds; each of the others is a
-/// command that somebody runs.
+/// Connections of the socket at once. Most forwarders stay for milliseconds, a quarter of these at
+/// most may wait for an answer, and each of the others is a command that somebody runs.
 pub const SOCKET_CONNECTIONS_MAX: usize = 1_024;
 
 /// Connections of the port at once: browsers, phones, telemetry exporters.
@@ -23,6 +23,10 @@ pub const TCP_CONNECTIONS_MAX: usize = 1_024;
 
 /// A forwarder that says nothing for this long is gone. It has a fifth of a second.
 pub const FRAME_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a forwarder that waited may take to say that it has the reply. It does so at once; on a
+/// machine that is short of everything it may have to be loaded again first.
+pub const REPLY_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// A client has this long to send the head of a request.
 pub const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -70,6 +74,12 @@ pub const BROWSER_NAME_BYTES_MAX: usize = 200;
 /// count. A page makes a dozen when it opens; a thousand pages that come back after a restart fit.
 pub const REQUESTS_AT_ONCE: u32 = 4_000;
 pub const REQUESTS_PER_S: u32 = 400;
+
+/// What a caller calls one attempt: a UUID is 36.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// Longest prompt: a page of text many times over, and what a hook may pass on.
+pub const PROMPT_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes that one connection buffers: the longest head of a request, many times over.
 pub const STREAM_BUFFER_BYTES: usize = 64 << 10;

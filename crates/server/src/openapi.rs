@@ -14,23 +14,30 @@ use utoipa::OpenApi;
 use crate::browsers::BrowserView;
 use crate::routes::{Need, ROUTES};
 use crate::wire::{
-    About, HistoryPage, Link, LinkWanted, Problem, Removed, SessionDetail, SessionList, SignIn,
-    UsageReport,
+    About, Answered, Conflict, DecisionWanted, HistoryPage, Link, LinkWanted, Problem,
+    PromptWanted, Removed, RequestList, SessionDetail, SessionList, SignIn, UsageReport,
+    YoloWanted,
 };
 
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     About,
+    Answered,
     BrowserView,
+    Conflict,
+    DecisionWanted,
     HistoryPage,
     Link,
     LinkWanted,
     Problem,
+    PromptWanted,
     Removed,
+    RequestList,
     SessionDetail,
     SessionList,
     SignIn,
     UsageReport,
+    YoloWanted,
     qd_broker::transcript::Page,
 )))]
 struct Shapes;
@@ -63,7 +70,7 @@ const fn post(path: &'static str, says: &'static str, answers: Answers) -> Descr
     Described { method: "POST", path, says, query: &[], takes: None, answers }
 }
 
-const DESCRIBED: [Described; 22] = [
+const DESCRIBED: [Described; 29] = [
     get("/healthz", "Says that the daemon is here.", Object),
     get("/api/openapi.json", "This document.", Object),
     Described {
@@ -108,6 +115,27 @@ const DESCRIBED: [Described; 22] = [
         Text("text/event-stream"),
     ),
     get("/api/live/signals", "Raw signals, for a recorder.", Text("text/event-stream")),
+    get("/api/requests", "What agents wait for, the most urgent first.", Json("RequestList")),
+    Described {
+        takes: Some("DecisionWanted"),
+        ..post(
+            "/api/requests/{key}/decision",
+            "Answers a request. 409 with the first answer where somebody was first; 503 where it \
+             did not arrive, and the request stays open.",
+            Json("Answered"),
+        )
+    },
+    Described {
+        takes: Some("PromptWanted"),
+        ..post("/api/sessions/{id}/input", "Gives the session its next prompt.", Json("Answered"))
+    },
+    post("/api/sessions/{id}/interrupt", "Ends the turn.", Json("Answered")),
+    post("/api/sessions/{id}/stop", "Asks its process to end.", Json("Answered")),
+    post("/api/sessions/{id}/focus", "Brings its terminal to the front.", Json("Answered")),
+    Described {
+        takes: Some("YoloWanted"),
+        ..post("/api/sessions/{id}/yolo", "Lets it ask nobody, or ask again.", Json("Answered"))
+    },
     post("/api/sessions/{id}/dismiss", "Takes it out of Needs You until its next event.", Object),
 ];
 

@@ -14,7 +14,8 @@ use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
 use crate::{
-    history, ingest, live, metrics, openapi, page, session_page, sign_in, signals, stream, usage,
+    acting, history, ingest, live, metrics, openapi, page, session_page, sign_in, signals, stream,
+    usage,
 };
 
 /// A route and who may call it.
@@ -37,7 +38,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 22] = [
+pub const ROUTES: [Route; 29] = [
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     Route { method: "POST", path: "/api/sign-in", need: Need::Code },
     route("POST", "/api/sign-out", Scope::Observe),
@@ -60,6 +61,13 @@ pub const ROUTES: [Route; 22] = [
     route("GET", "/api/live/stream", Scope::Observe),
     // Raw signals hold all an agent said and read: nobody gets them who could not read the files.
     route("GET", "/api/live/signals", Scope::Admin),
+    route("GET", "/api/requests", Scope::Observe),
+    route("POST", "/api/requests/{key}/decision", Scope::Operate),
+    route("POST", "/api/sessions/{id}/input", Scope::Operate),
+    route("POST", "/api/sessions/{id}/interrupt", Scope::Operate),
+    route("POST", "/api/sessions/{id}/stop", Scope::Operate),
+    route("POST", "/api/sessions/{id}/focus", Scope::Operate),
+    route("POST", "/api/sessions/{id}/yolo", Scope::Operate),
     route("POST", "/api/sessions/{id}/dismiss", Scope::Operate),
 ];
 
@@ -99,6 +107,13 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/live/summary", get(live::summary))
         .route("/api/live/stream", get(stream::stream))
         .route("/api/live/signals", get(signals::signals))
+        .route("/api/requests", get(acting::requests))
+        .route("/api/requests/{key}/decision", post(acting::decide))
+        .route("/api/sessions/{id}/input", post(acting::input))
+        .route("/api/sessions/{id}/interrupt", post(acting::interrupt))
+        .route("/api/sessions/{id}/stop", post(acting::stop))
+        .route("/api/sessions/{id}/focus", post(acting::focus))
+        .route("/api/sessions/{id}/yolo", post(acting::yolo))
         .route("/api/sessions/{id}/dismiss", post(live::dismiss))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .merge(telemetry)

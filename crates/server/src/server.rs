@@ -79,7 +79,7 @@ impl Server {
         let address = port.local_addr().map_err(|source| Error::Accept { source })?;
         let browsers = Arc::new(Browsers::open(tokens.folder())?);
         let feed = Feed::start(handle.clone());
-        let readers = Readers::default();
+        let readers = Readers::of(handle.presence());
         let port_number = address.port();
         let server =
             Self { handle, feed, readers, browsers: browsers.clone(), records, port: port_number };

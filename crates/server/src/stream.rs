@@ -17,6 +17,7 @@ use crate::error::Refusal;
 use crate::feed::{Feed, Next, Progress};
 use crate::limits::{STREAM_GAP_PER_READER, STREAM_PING_EVERY};
 use crate::server::Server;
+use qd_broker::runtime::Presence;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -43,6 +44,11 @@ pub async fn stream(State(server): State<Server>, headers: HeaderMap) -> Result<
 pub struct Readers(Arc<AtomicU32>);
 
 impl Readers {
+    /// Those whom the loop counts, too: while somebody looks, hooks may wait.
+    pub fn of(presence: &Presence) -> Self {
+        Self(presence.counter())
+    }
+
     pub fn count(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,10 +1,11 @@
 //! The shapes that go over the wire beside the card.
 
 use qd_broker::runtime::Health;
-use qd_broker::{Card, Detail, EvidenceLine};
+use qd_broker::{Card, Detail, EvidenceLine, RequestView};
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
-use qd_session::id::SessionId;
+use qd_session::decision::{By, Decision};
+use qd_session::id::{DecisionId, RuleName, SessionId};
 use qd_session::moment::Timestamp;
 use qd_session::operator::Group;
 use qd_session::timeline::{Run, Span};
@@ -191,6 +192,83 @@ pub struct About {
     pub port: u16,
     #[serde(flatten)]
     pub health: Health,
+}
+
+/// `GET /api/requests`.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestList {
+    pub requests: Vec<RequestOf>,
+}
+
+/// A request and the session that waits for it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestOf {
+    pub session_id: SessionId,
+    pub harness: Harness,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    pub request: RequestView,
+}
+
+/// The body of `POST /api/requests/{key}/decision`.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DecisionWanted {
+    pub decision: Decision,
+    /// The same again changes nothing.
+    pub key: Option<String>,
+}
+
+/// The body of `POST /api/sessions/{id}/input`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PromptWanted {
+    pub text: String,
+    /// The same again changes nothing.
+    pub key: Option<String>,
+}
+
+/// The body of `POST /api/sessions/{id}/yolo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct YoloWanted {
+    pub on: bool,
+}
+
+/// The agent's side has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    pub decision_id: DecisionId,
+    /// `delivered`, or `confirmed` where the agent has gone on already.
+    pub state: &'static str,
+}
+
+/// Somebody was first.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    #[serde(flatten)]
+    pub problem: Problem,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstAnswer>,
+}
+
+/// The answer that stands.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FirstAnswer {
+    pub decision: Decision,
+    pub by: By,
+    /// The rule that gave it, if no person did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleName>,
+    pub at: Timestamp,
+    pub state: &'static str,
 }
 
 /// Why something was not done.

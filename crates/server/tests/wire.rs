@@ -92,7 +92,10 @@ fn spelled(schema: &Value) -> String {
                 object(&mut text, schema, properties);
                 text
             }
-            None => "Record<string, unknown>".to_owned(),
+            None => match schema.get("additionalProperties") {
+                Some(values @ Value::Object(_)) => format!("Record<string, {}>", spelled(values)),
+                _ => "Record<string, unknown>".to_owned(),
+            },
         },
         _ => "unknown".to_owned(),
     }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::moment::Timestamp;
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
@@ -64,6 +66,30 @@ ids! {
     ProcessKey,
     /// The name of a tool, as its agent spells it.
     ToolName,
+    /// A request for the whole world, `req_<hex>`: the same after a restart, another one when the
+    /// same thing is asked again later.
+    RequestKey,
+    /// One answer or command of an operator or a rule, `dec_<uuid>`.
+    DecisionId,
+    /// What a caller calls one attempt, so that repeating it changes nothing.
+    IdempotencyKey,
+    /// How an answer reaches an agent, spelled by whoever carries it.
+    Way,
+    /// The rule that answered by itself.
+    RuleName,
+}
+
+impl RequestKey {
+    /// `asked` is when it was first asked.
+    pub fn of(session: &SessionId, request: &RequestId, asked: Timestamp) -> Self {
+        let parts = [session.as_str().as_bytes(), &[0], request.as_str().as_bytes(), &[0]];
+        let bytes = parts.concat().into_iter().chain(asked.0.to_be_bytes());
+        // FNV-1a: it tells requests apart and promises nothing against malice.
+        let sum = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Self::new(format!("req_{sum:016x}"))
+    }
 }
 
 /// Which agent of a session: the main one, or a subagent by the vendor's id.

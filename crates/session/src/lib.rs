@@ -35,6 +35,7 @@ pub mod machine;
 pub mod moment;
 pub mod monitor;
 pub mod operator;
+pub mod policy;
 pub mod seed;
 mod session;
 pub mod timeline;

@@ -24,6 +24,31 @@ pub const LAYER_PATTERN_COMPILED_BYTES_MAX: usize = 64 << 10;
 /// How much of a command is held against a pattern. A request's input may be a whole file.
 pub const LAYER_COMMAND_BYTES_MAX: usize = 4 << 10;
 
+/// Most rules of one layer of a policy, and most projects that have a policy of their own. Each
+/// request is held against all of them.
+pub const POLICY_RULES_MAX: usize = 200;
+
+/// Most patterns of one condition of a rule.
+pub const POLICY_PATTERNS_MAX: usize = 64;
+
+/// Longest name or message of a rule: it is shown on a card and told to an agent.
+pub const POLICY_TEXT_BYTES_MAX: usize = 500;
+
+/// Longest command line that a policy reads. A longer one is a script, and a person's.
+pub const POLICY_COMMAND_BYTES_MAX: usize = 16 << 10;
+
+/// Most simple commands of a line that are read, and how deep they may be nested.
+pub const POLICY_COMMANDS_MAX: usize = 64;
+pub const POLICY_COMMAND_DEPTH_MAX: usize = 16;
+
+/// Words behind `sudo`, `env`, `xargs` at which the command proper may begin, and options behind a
+/// program that are stepped over. What lies further may be anything.
+pub const POLICY_WRAPPED_WORDS_MAX: usize = 32;
+pub const POLICY_OPTIONS_MAX: usize = 8;
+
+/// Most paths of one request.
+pub const POLICY_PATHS_MAX: usize = 256;
+
 /// Most requests of one session that are open or freshly settled.
 pub const REQUESTS_MAX: usize = 256;
 
@@ -77,3 +102,33 @@ pub const STOP_GRACE_MS: u64 = 10_000;
 
 /// Patience of the manager view with a `session_created` that stays away.
 pub const SESSION_CREATED_GRACE_MS: u64 = 2_000;
+
+/// Longest record of a decision, as JSON. Only an answer that changes an agent's input comes near
+/// it; a longer one is refused before anything is sent.
+pub const RECORD_BYTES_MAX: usize = 256 << 10;
+
+/// How much of what an operator was shown is on record: the text, and the input. Of a longer input
+/// the hash is kept, too.
+pub const SHOWN_TEXT_BYTES_MAX: usize = 4 << 10;
+pub const SHOWN_INPUT_BYTES_MAX: usize = 32 << 10;
+
+/// Longest reason for a failed delivery that is on record.
+pub const WHY_BYTES_MAX: usize = 500;
+
+/// Decisions that the book remembers, with their idempotency keys: some days of an operator, and
+/// hours of rules that answer everything. The oldest settled one goes first; while none is settled
+/// no other is taken.
+pub const BOOK_DECISIONS_MAX: usize = 4_096;
+
+/// Bytes of records that the book remembers: answers may be long.
+pub const BOOK_BYTES_MAX: usize = 16 << 20;
+
+/// Requests that the book knows. A machine has some hundred open at most.
+pub const BOOK_REQUESTS_MAX: usize = 8_192;
+
+/// Requests closed without us that the book still tells from unknown ones.
+pub const BOOK_CLOSED_MAX: usize = 1_024;
+
+/// Newest records that are folded after a start: a decision has three at most, so the book
+/// remembers no more than these hold.
+pub const BOOK_RECORDS_MAX: usize = 3 * BOOK_DECISIONS_MAX;

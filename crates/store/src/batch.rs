@@ -1,7 +1,9 @@
 //! What is written together, and how it is spelled.
 
+use qd_session::decision::{Link, Record};
 use qd_session::event::{Entry, Snapshot, VERSION};
 use qd_session::id::SessionId;
+use qd_session::limits::RECORD_BYTES_MAX;
 use serde::Serialize;
 
 use crate::limits::{
@@ -15,6 +17,8 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     pub entries: Vec<Entry>,
+    /// Records of decisions, which follow the last one written; else the batch is refused.
+    pub records: Vec<Record>,
     pub aliases: Vec<Alias>,
     pub meta: Vec<MetaChange>,
     /// What the entries were made of. If one of these was delivered before, nothing of the batch
@@ -55,15 +59,25 @@ impl From<Vec<Entry>> for Batch {
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub entries: Vec<(SessionId, String)>,
+    pub records: Vec<EncodedRecord>,
     pub aliases: Vec<Alias>,
     pub meta: Vec<MetaChange>,
     pub deliveries: Vec<Delivery>,
     pub bytes: usize,
 }
 
+#[derive(Debug)]
+pub(crate) struct EncodedRecord {
+    /// The one it follows.
+    pub after: Link,
+    pub link: Link,
+    pub line: String,
+}
+
 impl Encoded {
     pub fn of(batch: &Batch) -> Result<Self> {
         within("a batch's entries", batch.entries.len(), BATCH_ITEMS_MAX)?;
+        within("a batch's records", batch.records.len(), BATCH_ITEMS_MAX)?;
         within("a batch's aliases", batch.aliases.len(), BATCH_ITEMS_MAX)?;
         within("a batch's meta changes", batch.meta.len(), BATCH_ITEMS_MAX)?;
         within("a batch's deliveries", batch.deliveries.len(), BATCH_ITEMS_MAX)?;
@@ -79,8 +93,17 @@ impl Encoded {
             within("a batch", bytes, BATCH_BYTES_MAX)?;
             entries.push((entry.session.clone(), body));
         }
+        let mut records = Vec::with_capacity(batch.records.len());
+        for record in &batch.records {
+            let line = record.line();
+            bytes += within("a record", line.len(), RECORD_BYTES_MAX)?;
+            within("a batch", bytes, BATCH_BYTES_MAX)?;
+            let after = Link { seq: record.seq.saturating_sub(1), hash: record.prev };
+            records.push(EncodedRecord { after, link: record.link(), line });
+        }
         Ok(Self {
             entries,
+            records,
             aliases: batch.aliases.clone(),
             meta: batch.meta.clone(),
             deliveries: batch.deliveries.clone(),

@@ -39,6 +39,8 @@ pub enum Error {
     NotJson { what: &'static str, reason: String },
     #[error("no more than {max} {what} are kept")]
     TooMany { what: &'static str, max: u64 },
+    #[error("record {seq} does not follow record {last}, which was written last")]
+    RecordApart { seq: u64, last: u64 },
     #[error("a snapshot up to {upto} was asked for; the journal has only come to {last}")]
     SnapshotAhead { upto: u64, last: u64 },
     #[error("the disk took nothing for {} seconds; the journal's queue is full", QUEUE_WAIT_MAX.as_secs())]

@@ -3,7 +3,7 @@
 use qd_session::id::SessionId;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use crate::batch::{Alias, Delivery, Encoded, MetaChange};
+use crate::batch::{Alias, Delivery, Encoded, EncodedRecord, MetaChange};
 use crate::fold::{Damage, DamagedRecord};
 use crate::job::{Answer, Job, Kept, Written};
 use crate::limits::{ALIASES_MAX, META_ROWS_MAX, SET_ASIDE_RECORDS_MAX};
@@ -62,6 +62,7 @@ impl<'a> Group<'a> {
             self.memory.last = seq;
             self.memory.tallies.appended(row, 1, seq);
         }
+        self.write_records(&batch.records)?;
         for alias in &batch.aliases {
             self.write_alias(alias)?;
         }
@@ -98,7 +99,27 @@ impl<'a> Group<'a> {
                 return Ok(Some(Error::TooMany { what: "meta rows", max: META_ROWS_MAX }));
             }
         }
+        let mut last = self.memory.ends.last;
+        for EncodedRecord { after, link, .. } in &batch.records {
+            if *after != last {
+                return Ok(Some(Error::RecordApart { seq: link.seq, last: last.seq }));
+            }
+            last = *link;
+        }
         Ok(None)
+    }
+
+    fn write_records(&mut self, records: &[EncodedRecord]) -> Result<()> {
+        let Some(newest) = records.last() else { return Ok(()) };
+        let sql = "INSERT INTO decisions (seq, hash, line) VALUES (?1, ?2, ?3)";
+        let mut insert = self.transaction.prepare_cached(sql)?;
+        for EncodedRecord { link, line, .. } in records {
+            insert.execute(params![link.seq, link.hash.to_string(), line])?;
+            self.memory.ends.bytes += line.len() as u64;
+        }
+        self.memory.records += records.len() as u64;
+        self.memory.ends.last = newest.link;
+        self.memory.ends.keep(&self.transaction)
     }
 
     fn is_known(&self, deliveries: &[Delivery]) -> Result<bool> {

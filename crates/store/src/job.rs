@@ -77,7 +77,7 @@ impl Job {
 
     pub fn entries(&self) -> usize {
         match self {
-            Self::Write(batch, _) => batch.entries.len(),
+            Self::Write(batch, _) => batch.entries.len() + batch.records.len(),
             Self::SetAside(records, _) => records.len(),
             Self::Snapshot { .. } | Self::Tidy(_) => 1,
         }

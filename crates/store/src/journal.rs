@@ -10,6 +10,7 @@ use qd_session::id::SessionId;
 use rusqlite::Connection;
 
 use crate::batch::{Alias, Batch, Delivery, Encoded, MetaChange, spelled_snapshot};
+use crate::decision_log::{Ends, RecordLine};
 use crate::file::{self, DamagedFile};
 use crate::job::{Job, Kept, Written};
 use crate::lock::Lock;
@@ -171,6 +172,16 @@ impl Journal {
         count_max: usize,
     ) -> Result<Vec<Numbered>> {
         self.reader().history(session, after_seq, count_max)
+    }
+
+    /// Records of decisions after this number, as they were written.
+    pub fn record_lines(&self, after_seq: u64, count_max: usize) -> Result<Vec<RecordLine>> {
+        self.reader().record_lines(after_seq, count_max)
+    }
+
+    /// Where their chain begins and ends: the next record follows `last`.
+    pub fn record_ends(&self) -> Result<Ends> {
+        self.reader().record_ends()
     }
 
     pub fn alias(&self, harness: &str, vendor_id: &str) -> Result<Option<SessionId>> {

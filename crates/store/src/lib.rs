@@ -36,6 +36,9 @@
 //! **Invariant:** only what a snapshot covers is pruned. Where nobody takes a snapshot and the
 //! journal grows beyond its limits, the writer folds one itself, so the file is bounded.
 //!
+//! **Invariant:** records of decisions are a chain without gaps: one that does not follow the last
+//! is refused with its batch. Retention drops the oldest and keeps the hash where it stopped.
+//!
 //! What is deliberately absent:
 //! - **An async runtime.** A [`Receipt`] is a plain [`Future`] and can also be waited for.
 //! - **Deleting damage.** An unreadable record goes to the table `set_aside`, an unreadable file
@@ -43,12 +46,14 @@
 //! - **A second writer.** One process holds the journal; another one is told which.
 
 mod batch;
+mod decision_log;
 mod error;
 mod file;
 mod fold;
 mod group;
 mod job;
 mod journal;
+mod journal_reader;
 pub mod limits;
 mod lock;
 mod memory;
@@ -65,11 +70,13 @@ mod usage_index;
 mod writer;
 
 pub use self::batch::{Alias, Batch, Delivery, MetaChange};
+pub use self::decision_log::{DecisionLog, Ends, RecordLine};
 pub use self::error::Error;
 pub use self::file::DamagedFile;
 pub use self::fold::{Damage, DamagedRecord};
 pub use self::job::{Kept, Written};
 pub use self::journal::{Journal, Opened};
+pub use self::journal_reader::JournalReader;
 pub use self::opencode_database::{ClientPart, ClientSession, OpencodeDatabase};
 pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
 pub use self::receipt::Receipt;

@@ -18,7 +18,7 @@ pub const ENTRY_DEPTH_MAX: usize = 96;
 /// Deepest nesting of a snapshot's JSON: the parser's own limit with a little room.
 pub const SNAPSHOT_DEPTH_MAX: usize = 124;
 
-/// Most entries, aliases and meta changes of one batch, each. It is one transaction, so it has to
+/// Most entries, records, aliases and meta changes of one batch, each. It is one transaction, so it has to
 /// fit in memory; a first scan of a long history takes several.
 pub const BATCH_ITEMS_MAX: usize = 65_536;
 
@@ -55,6 +55,14 @@ pub const ENTRIES_MAX: usize = 200_000;
 /// Sessions that are remembered: years of work for one operator. Beyond it those that nothing was
 /// written to for longest are forgotten, with their aliases.
 pub const SESSIONS_MAX: usize = 20_000;
+
+/// Records of decisions that are kept: years of an operator who answers each by hand, weeks of
+/// rules that answer everything. Of those that are dropped the last one's hash stays.
+pub const RECORDS_MAX: usize = 200_000;
+
+/// Bytes of records that are kept. A record has some 600; one whose answer changes an agent's input
+/// may have hundreds of times that.
+pub const RECORDS_BYTES_MAX: u64 = 128 << 20;
 
 /// Largest database file. With the limits above it is never reached in ordinary use; it keeps a
 /// few enormous sessions from filling the disk, which then get a "no space" error.

@@ -3,6 +3,7 @@
 
 use rusqlite::Connection;
 
+use crate::decision_log::Ends;
 use crate::tally::Tallies;
 use crate::{Result, Settings};
 
@@ -16,6 +17,8 @@ pub(crate) struct Memory {
     pub deliveries: u64,
     pub delivery_bodies: u64,
     pub set_aside: u64,
+    pub records: u64,
+    pub ends: Ends,
 }
 
 impl Memory {
@@ -32,6 +35,9 @@ impl Memory {
             deliveries: one("SELECT coalesce(max(n) - min(n) + 1, 0) FROM delivered")?,
             delivery_bodies: one("SELECT count(*) FROM delivered WHERE body IS NOT NULL")?,
             set_aside: one("SELECT count(*) FROM set_aside")?,
+            // The same holds of records.
+            records: one("SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM decisions")?,
+            ends: Ends::for_writer(connection)?,
         })
     }
 }

@@ -11,6 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::batch::{Alias, Delivery};
+use crate::decision_log::{self, Ends, RecordLine};
 use crate::fold::{DamagedRecord, Folded, entry_in};
 use crate::limits::PAGE_ROWS_MAX;
 use crate::tally::Row;
@@ -140,6 +141,14 @@ impl Reader {
         })
     }
 
+    pub fn record_lines(&self, after: u64, count_max: usize) -> Result<Vec<RecordLine>> {
+        self.with(|connection| decision_log::page(connection, number(after), count_max))
+    }
+
+    pub fn record_ends(&self) -> Result<Ends> {
+        self.with(Ends::for_writer)
+    }
+
     pub fn alias(&self, harness: &str, vendor_id: &str) -> Result<Option<SessionId>> {
         self.with(|connection| {
             let sql = "SELECT session.name FROM alias JOIN session ON session.id = alias.session
@@ -250,7 +259,7 @@ impl FromIterator<Folded> for Loaded {
     }
 }
 
-fn as_text(value: ValueRef<'_>) -> String {
+pub(crate) fn as_text(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
         ValueRef::Null => String::new(),

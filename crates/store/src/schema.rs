@@ -11,7 +11,7 @@ use crate::{Error, Result, Settings};
 
 /// Steps from nothing to the present shape. A step that was released is never changed: a journal
 /// of that age still exists somewhere. The version is how many of them were taken.
-pub(crate) const STEPS: [&str; 2] = [
+pub(crate) const STEPS: [&str; 3] = [
     // 1: entries and snapshots. `session` spells out each id once; `sequence` keeps numbers rising
     // when the newest entries are gone.
     "CREATE TABLE session (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -28,6 +28,12 @@ pub(crate) const STEPS: [&str; 2] = [
          PRIMARY KEY (harness, vendor_id)) WITHOUT ROWID;
      CREATE INDEX alias_of_session ON alias (session);
      CREATE TABLE delivered (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body BLOB);",
+    // 3: records of decisions, and both ends of their chain: the last one that retention dropped
+    // and the last one written. Without a row nothing was written.
+    "CREATE TABLE decisions (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, line TEXT NOT NULL);
+     CREATE TABLE decisions_chain (id INTEGER PRIMARY KEY CHECK (id = 1),
+         dropped INTEGER NOT NULL, dropped_hash TEXT NOT NULL,
+         last INTEGER NOT NULL, last_hash TEXT NOT NULL, bytes INTEGER NOT NULL);",
 ];
 
 /// The version that is written.
@@ -72,6 +78,22 @@ pub(crate) fn connect_reader(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     configure(&connection)?;
     Ok(connection)
+}
+
+/// The same for a file that somebody else may be writing; its schema may be older.
+pub(crate) fn connect_beside(path: &Path) -> Result<(Connection, u32)> {
+    check_header(path)?;
+    let connection = connect_reader(path)?;
+    let found = JOURNAL.version(&connection, path)?;
+    Ok((connection, found))
+}
+
+/// A journal that this program can read as it is.
+pub(crate) fn check_readable(connection: &Connection, path: &Path) -> Result<()> {
+    match JOURNAL.version(connection, path)? {
+        0 => Err(Error::Foreign(path.to_owned())),
+        _ => Ok(()),
+    }
 }
 
 fn configure(connection: &Connection) -> Result<()> {

@@ -10,9 +10,10 @@ use qd_session::event::Snapshot;
 use rusqlite::{Connection, params};
 
 use crate::batch::spelled_snapshot;
+use crate::decision_log::link;
 use crate::fold::Folded;
 use crate::group::Group;
-use crate::limits::{DELIVERIES_MAX, DELIVERY_BODIES_MAX, FORGET_STEP, UPKEEP_STEP};
+use crate::limits::{DELIVERIES_MAX, DELIVERY_BODIES_MAX, FORGET_STEP, SLACK_DIVISOR, UPKEEP_STEP};
 use crate::memory::Memory;
 use crate::tally::Row;
 use crate::{Error, Result, Settings};
@@ -22,6 +23,7 @@ pub(crate) struct Upkeep {
     /// Between "too many" and "few enough again".
     shrinking: bool,
     forgetting: bool,
+    dropping: bool,
     /// Sessions whose snapshot would be too long: their entries stay, until the next start.
     unfoldable: BTreeSet<Row>,
     /// Entries up to here are all of such sessions.
@@ -38,6 +40,7 @@ pub(crate) enum Chore {
     ForgetSessions,
     ForgetDeliveries,
     ForgetBodies,
+    DropRecords,
 }
 
 impl Upkeep {
@@ -63,7 +66,14 @@ impl Upkeep {
             return Some(Chore::ForgetDeliveries);
         }
         let bodies_max = DELIVERY_BODIES_MAX + UPKEEP_STEP as u64;
-        (memory.delivery_bodies > bodies_max).then_some(Chore::ForgetBodies)
+        if memory.delivery_bodies > bodies_max {
+            return Some(Chore::ForgetBodies);
+        }
+        let bytes_max = settings.records_bytes_max;
+        self.dropping = above(memory.records as usize, settings.records_max)
+            || memory.ends.bytes > bytes_max + bytes_max / SLACK_DIVISOR as u64
+            || self.dropping && is_over(memory, settings);
+        self.dropping.then_some(Chore::DropRecords)
     }
 
     /// One small transaction.
@@ -94,6 +104,7 @@ impl Upkeep {
             Chore::ForgetSessions => forget_sessions(&mut group, settings)?,
             Chore::ForgetDeliveries => forget_deliveries(&mut group)?,
             Chore::ForgetBodies => forget_bodies(&mut group)?,
+            Chore::DropRecords => drop_records(&mut group, settings)?,
         }
         group.commit()
     }
@@ -226,4 +237,35 @@ fn forget_bodies(group: &mut Group<'_>) -> Result<()> {
         .execute(params![DELIVERY_BODIES_MAX])?;
     memory.delivery_bodies -= removed as u64;
     Ok(())
+}
+
+/// The oldest records go; the hash of the last one that went stays, so that the chain can still be
+/// followed from there.
+fn drop_records(group: &mut Group<'_>, settings: &Settings) -> Result<()> {
+    let (connection, memory) = group.parts();
+    let sql = "SELECT seq, hash, octet_length(line) FROM decisions ORDER BY seq LIMIT ?1";
+    let mut oldest = connection.prepare_cached(sql)?;
+    let mut rows = oldest.query(params![UPKEEP_STEP])?;
+    while is_over(memory, settings) {
+        let Some(row) = rows.next()? else {
+            // Fewer than were counted, which only damage can do, or as many as one step takes.
+            break;
+        };
+        memory.ends.dropped = link(row.get(0)?, &row.get::<_, String>(1)?);
+        memory.ends.bytes = memory.ends.bytes.saturating_sub(row.get(2)?);
+        memory.records -= 1;
+    }
+    drop(rows);
+    let dropped = memory.ends.dropped.seq;
+    let delete = "DELETE FROM decisions WHERE seq <= ?1";
+    connection.prepare_cached(delete)?.execute(params![dropped])?;
+    let left = "SELECT EXISTS (SELECT 1 FROM decisions)";
+    if !connection.prepare_cached(left)?.query_row([], |row| row.get(0))? {
+        (memory.records, memory.ends.bytes) = (0, 0);
+    }
+    memory.ends.keep(connection)
+}
+
+fn is_over(memory: &Memory, settings: &Settings) -> bool {
+    memory.records > settings.records_max as u64 || memory.ends.bytes > settings.records_bytes_max
 }

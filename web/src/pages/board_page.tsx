@@ -1,9 +1,21 @@
 import { BellRing, CircleCheck, CirclePlay, Inbox, type LucideIcon } from "lucide-react";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
-import { type Board, canBeDismissed, filtered, type Grouped, grouped, GROUPS } from "../board";
+import { answerKeys, frontOf, pauseAnswerKeys } from "../answer_keys";
+import { attempts } from "../attempts";
+import {
+  type Board,
+  canBeDismissed,
+  filtered,
+  type Grouped,
+  grouped,
+  GROUPS,
+  type Held,
+  withHeld,
+} from "../board";
 import { dismiss } from "../commands";
-import { useKeys } from "../keys";
+import { drafts } from "../drafts";
+import { isTyped, useKeys } from "../keys";
 import { useNarrow } from "../narrow";
 import { Blank } from "../parts/blank";
 import { CardStrip, type StripItem } from "../parts/card_strip";
@@ -24,16 +36,19 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
   const { shape } = useSettings();
   const narrow = useNarrow();
   const all = useMemo(() => grouped(board.cards.values()), [board.cards]);
-  const shown = useMemo(
+  const sorted = useMemo(
     () => (filter.trim() === "" ? all : grouped(filtered(board.cards.values(), filter))),
     [all, board.cards, filter],
   );
+  const held = useHeld(sorted);
+  const shown = useMemo(() => withHeld(sorted, held), [sorted, held]);
   const [tab, setTab] = useState<Group>(() => GROUPS.find((group) => all[group].length > 0) ?? "needs_you");
   const visible = useMemo(
     () => (narrow ? shown[tab] : GROUPS.flatMap((group) => shown[group])),
     [narrow, shown, tab],
   );
   useBoardKeys(visible, selected, onSelect);
+  useMovingOn(board, visible, selected, onSelect);
   const onDismiss = useCallback((card: Card) => void dismiss(card), []);
   const strip = { shape, selected, onSelect, onDismiss };
 
@@ -62,7 +77,8 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
   }
   if (shape === "list") {
     const lines = GROUPS.flatMap((group): StripItem[] => [
-      { type: "header", group, cards: shown[group], total: all[group].length },
+      // Counted as they are, also while one is held in its place.
+      { type: "header", group, cards: sorted[group], total: all[group].length },
       ...items(shown[group]),
     ]);
     return (
@@ -75,7 +91,7 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
     <div className="board is-wide">
       {GROUPS.map((group) => (
         <section key={group} className="column" data-group={group} aria-labelledby={`group-${group}`}>
-          <GroupHeader group={group} cards={shown[group]} total={all[group].length} />
+          <GroupHeader group={group} cards={sorted[group]} total={all[group].length} />
           {shown[group].length === 0 ? (
             <EmptyGroup group={group} />
           ) : (
@@ -100,13 +116,12 @@ function useBoardKeys(
     const card = visible[Math.max(0, Math.min(index, visible.length - 1))];
     if (card) onSelect(card.sessionId);
   };
-  const waiting = visible.filter((card) => card.agentState.group === "needs_you");
   useKeys({
+    ...answerKeys(visible[at]),
     j: () => go(at + 1),
     k: () => go(at < 0 ? 0 : at - 1),
     a: () => {
-      const next = waiting.findIndex((card) => card.sessionId === selected) + 1;
-      const card = waiting[next % Math.max(1, waiting.length)];
+      const card = nextWaiting(visible, selected);
       if (card) onSelect(card.sessionId);
     },
     e: () => {
@@ -114,6 +129,89 @@ function useBoardKeys(
       if (card && canBeDismissed(card)) void dismiss(card);
     },
   });
+}
+
+/** The next below the selected one, and from the top again. */
+function nextWaiting(visible: readonly Card[], selected: string | undefined): Card | undefined {
+  const waiting = visible.filter(
+    (card) =>
+      card.agentState.group === "needs_you" && (card.sessionId === selected || !isBeingAnswered(card)),
+  );
+  const next = waiting.findIndex((card) => card.sessionId === selected) + 1;
+  return waiting[next % Math.max(1, waiting.length)];
+}
+
+/** All that it waits for is on its way. */
+const isBeingAnswered = (card: Card) =>
+  card.requests.some(({ key, answer }) => answer !== undefined || (key !== undefined && attempts.of(key))) &&
+  frontOf(card) === undefined;
+
+/** When what was answered from here is closed, and nothing else is open there: on to the next. */
+function useMovingOn(
+  board: Board,
+  visible: readonly Card[],
+  selected: string | undefined,
+  onSelect: (sessionId: string | undefined) => void,
+): void {
+  const before = useRef<Card>(undefined);
+  const card = selected === undefined ? undefined : board.cards.get(selected);
+  useEffect(() => {
+    const was = before.current;
+    before.current = card;
+    if (!card || was?.sessionId !== card.sessionId) return;
+    const open = new Set(card.requests.map(({ key }) => key));
+    const closed = was.requests.some(
+      ({ key }) => key !== undefined && !open.has(key) && attempts.of(key)?.state === "taken",
+    );
+    if (!closed) return;
+    pauseAnswerKeys();
+    if (card.requests.length > 0 || drafts.all().has(card.sessionId) || isTyped(document.activeElement))
+      return;
+    const others = visible.filter(({ sessionId }) => sessionId !== card.sessionId);
+    const next = nextWaiting(others, undefined);
+    if (next) onSelect(next.sessionId);
+  }, [card]);
+}
+
+/** The card whose field has the focus, where it was when it got it. */
+function useHeld(sorted: Grouped): Held | undefined {
+  const [held, setHeld] = useState<Held>();
+  const current = useRef(sorted);
+  current.current = sorted;
+  useEffect(() => {
+    const cardOf = (target: EventTarget | null) =>
+      target instanceof Element
+        ? (target.closest("[data-session]")?.getAttribute("data-session") ?? undefined)
+        : undefined;
+    const focused = ({ target }: FocusEvent) => {
+      const sessionId = cardOf(target);
+      const place = isTyped(target) ? placeIn(current.current, sessionId) : undefined;
+      setHeld((was) => (was && was.sessionId === sessionId ? was : place));
+    };
+    const pointed = ({ target }: PointerEvent) => {
+      setHeld((was) => (was && was.sessionId === cardOf(target) ? was : undefined));
+    };
+    document.addEventListener("focusin", focused);
+    document.addEventListener("pointerdown", pointed);
+    return () => {
+      document.removeEventListener("focusin", focused);
+      document.removeEventListener("pointerdown", pointed);
+    };
+  }, []);
+  // The field went with its request, or was sent.
+  const isOver = () => !drafts.all().has(held?.sessionId ?? "") && !isTyped(document.activeElement);
+  useEffect(() => {
+    if (held && isOver()) setHeld(undefined);
+  }, [sorted, held]);
+  return held;
+}
+
+function placeIn(groups: Grouped, sessionId: string | undefined): Held | undefined {
+  for (const group of GROUPS) {
+    const index = groups[group].findIndex((card) => card.sessionId === sessionId);
+    if (sessionId !== undefined && index >= 0) return { sessionId, group, index };
+  }
+  return undefined;
 }
 
 interface TabsProps {

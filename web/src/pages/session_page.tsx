@@ -2,6 +2,8 @@ import { Copy } from "lucide-react";
 import { useEffect, useReducer, useState } from "react";
 
 import { useAsked } from "../asked";
+import { missing } from "../actions";
+import { answerKeys } from "../answer_keys";
 import { canBeDismissed } from "../board";
 import { contextOf, fullPlaceOf, titleOfCard } from "../card_text";
 import { useNow } from "../clock";
@@ -16,8 +18,9 @@ import { Elapsed } from "../parts/elapsed";
 import { EvidenceList } from "../parts/evidence_list";
 import { GroupBar, TimeLegend, timeWords } from "../parts/group_bar";
 import { RefusedBlank } from "../parts/refused_blank";
-import { RequestShown } from "../parts/request_shown";
+import { RequestBox } from "../parts/request_box";
 import { RunTimeline } from "../parts/run_timeline";
+import { SessionActs } from "../parts/session_acts";
 import { Place } from "../parts/session_card";
 import { TranscriptPane } from "../parts/transcript_pane";
 import { UsageTable } from "../parts/usage_table";
@@ -36,6 +39,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
   const narrow = useNarrow();
   const [pane, setPane] = useState<"transcript" | "details">("transcript");
   useKeys({
+    ...answerKeys(card),
     e: () => {
       if (card && canBeDismissed(card)) void dismiss(card);
     },
@@ -43,7 +47,12 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
   if (!card && asked.state === "refused") return <RefusedBlank refused={asked.refused} again={again} />;
   if (!card) return <p className="quiet loading-line">Looking for the session</p>;
   return (
-    <div className="session" data-group={card.agentState.group} data-state={card.agentState.state}>
+    <div
+      className="session"
+      data-session={card.sessionId}
+      data-group={card.agentState.group}
+      data-state={card.agentState.state}
+    >
       <SessionHead card={card} />
       {narrow && (
         <div className="tabs is-plain" role="group" aria-label="Parts of the session">
@@ -81,6 +90,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
             <Part title="Where">
               <WhereTable card={card} />
             </Part>
+            <NotPossible card={card} />
           </aside>
         )}
       </div>
@@ -102,17 +112,13 @@ const isAlive = (card: Card, now: number) =>
   card.agentState.group === "autonomous" || now - card.lastSignal < LAST_WORDS_MS;
 
 function SessionHead({ card }: { card: Card }) {
+  const narrow = useNarrow();
   const Icon = iconOf(card);
   const context = contextOf(card);
   return (
     <header className="session-head">
       <div className="card-head">
         <h2 className="session-title">{titleOfCard(card)}</h2>
-        {canBeDismissed(card) && (
-          <button type="button" className="button" onClick={() => void dismiss(card)}>
-            Dismiss
-          </button>
-        )}
       </div>
       <p className="card-state">
         <span className="badge">
@@ -125,8 +131,9 @@ function SessionHead({ card }: { card: Card }) {
       <CardFacts card={card} />
       {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
       {card.requests.map((request) => (
-        <RequestShown key={request.requestId} request={request} />
+        <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
       ))}
+      <SessionActs card={card} full={!narrow} onDismiss={(each) => void dismiss(each)} />
     </header>
   );
 }
@@ -167,6 +174,24 @@ function TimeInGroups({ spans }: { spans: readonly GroupSpan[] }) {
     <Part title="Time in each group">
       <GroupBar segments={segments(spans, now)} label={timeWords(time)} />
       <TimeLegend time={time} />
+    </Part>
+  );
+}
+
+/** What cannot be done from here, and why. */
+function NotPossible({ card }: { card: Card }) {
+  const lines = missing(card);
+  if (lines.length === 0) return null;
+  return (
+    <Part title="Not possible from here">
+      <dl className="pairs">
+        {lines.map(([name, why]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{why}</dd>
+          </div>
+        ))}
+      </dl>
     </Part>
   );
 }

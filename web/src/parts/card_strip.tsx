@@ -1,7 +1,10 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef } from "react";
+import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
+import { sessionOffer } from "../actions";
 import { titleOfCard } from "../card_text";
+import { useDrafts } from "../drafts";
+import { isTyped } from "../keys";
 import type { Shape } from "../settings";
 import type { Card, Group } from "../wire";
 import { GroupHeader } from "./group_header";
@@ -28,6 +31,15 @@ const HEADER_PX = 44;
 /** Cards one below the other, however many: only those near the window are in the document. */
 export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
+  const drafts = useDrafts();
+  const [unfolded, setUnfolded] = useState<string>();
+  const unfold = useCallback(
+    (sessionId: string) => {
+      onSelect(sessionId);
+      setUnfolded((was) => (was === sessionId ? undefined : sessionId));
+    },
+    [onSelect],
+  );
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
@@ -36,6 +48,12 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
     getItemKey: (index) => keyOf(items[index]!),
     gap: shape === "cards" ? 8 : 0,
     overscan: 4,
+    // What is being typed stays in the document, and so does what keys act on.
+    rangeExtractor: (range) =>
+      withKept(range, (index) => {
+        const item = items[index];
+        return item?.type === "card" && (item.card.sessionId === selected || drafts.has(item.card.sessionId));
+      }),
     // Asking a new card for its height would lay the page out once for each; the observer tells it in
     // the same frame.
     measureElement: (element, entry, instance) =>
@@ -43,6 +61,7 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
       instance.measurementsCache[instance.indexFromElement(element)]?.size ??
       CARD_PX,
   });
+  useStillField(scroller);
   useSelection(items, selected, scroller, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const cards = items.filter(({ type }) => type === "card").length;
   return (
@@ -72,7 +91,9 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
             );
           }
           const { card } = item;
-          const Part = shape === "cards" ? SessionCard : SessionRow;
+          const isSelected = selected === card.sessionId;
+          const open =
+            unfolded === card.sessionId || drafts.has(card.sessionId) || (isSelected && hasMore(card));
           return (
             <div
               key={key}
@@ -84,13 +105,17 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
               <article
                 className={shape === "cards" ? "card" : "row"}
                 aria-label={titleOfCard(card)}
-                aria-current={selected === card.sessionId || undefined}
+                aria-current={isSelected || undefined}
                 data-session={card.sessionId}
                 data-group={card.agentState.group}
                 data-state={card.agentState.state}
                 onFocus={() => onSelect(card.sessionId)}
               >
-                <Part card={card} onDismiss={onDismiss} />
+                {shape === "cards" ? (
+                  <SessionCard card={card} onDismiss={onDismiss} />
+                ) : (
+                  <SessionRow card={card} open={open} onOpen={unfold} onDismiss={onDismiss} />
+                )}
               </article>
             </div>
           );
@@ -101,6 +126,50 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
 }
 
 const keyOf = (item: StripItem) => (item.type === "header" ? `group ${item.group}` : item.card.sessionId);
+
+/** A selected row shows what it waits for: nobody answers what they do not see. */
+const hasMore = (card: Card) =>
+  card.requests.length > 0 || (card.agentState.group === "needs_you" && sessionOffer(card).prompt);
+
+function withKept(range: Range, isKept: (index: number) => boolean): number[] {
+  const near = defaultRangeExtractor(range);
+  const first = near[0] ?? 0;
+  const last = near.at(-1) ?? -1;
+  const kept: number[] = [];
+  for (let index = 0; index < range.count; index += 1) {
+    if ((index < first || index > last) && isKept(index)) kept.push(index);
+  }
+  return kept.length === 0 ? near : [...near, ...kept].sort((a, b) => a - b);
+}
+
+/** A field that is typed in stays where it is on the screen, whatever comes and goes above it. */
+function useStillField(scroller: React.RefObject<HTMLDivElement | null>): void {
+  const seen = useRef<{ field: Element; top: number }>(undefined);
+  const look = () => {
+    const field = document.activeElement;
+    const mine = field && isTyped(field) && scroller.current?.contains(field);
+    return mine ? { field, top: field.getBoundingClientRect().top } : undefined;
+  };
+  useLayoutEffect(() => {
+    const now = look();
+    const drift = now && seen.current?.field === now.field ? now.top - seen.current.top : 0;
+    if (drift !== 0 && scroller.current) scroller.current.scrollTop += drift;
+    seen.current = drift === 0 ? now : look();
+  });
+  useEffect(() => {
+    const box = scroller.current;
+    // The reader's own scrolling is meant.
+    const scrolled = () => (seen.current = look());
+    box?.addEventListener("scroll", scrolled);
+    box?.addEventListener("focusin", scrolled);
+    box?.addEventListener("input", scrolled);
+    return () => {
+      box?.removeEventListener("scroll", scrolled);
+      box?.removeEventListener("focusin", scrolled);
+      box?.removeEventListener("input", scrolled);
+    };
+  }, []);
+}
 
 /**
  * Brings the selected card into view and gives it the focus. A card that moves in the order loses

@@ -1,11 +1,13 @@
 import type { DiffLine } from "../diff";
+import { REQUEST_LINES_MAX } from "../limits";
 
 const SIGNS = { same: " ", added: "+", removed: "-", gap: "" } as const;
 
 /** A change, line by line; the sign says it as well as the colour. */
 export function DiffText({ lines }: { lines: readonly DiffLine[] }) {
   return (
-    <pre className="code diff">
+    // Long enough to scroll: keys must reach it.
+    <pre className="code diff" tabIndex={lines.length > REQUEST_LINES_MAX + 1 ? 0 : undefined}>
       {lines.map((line, index) => (
         <span key={index} className="diff-line" data-mark={line.mark}>
           <span className="diff-sign">{SIGNS[line.mark]}</span>

@@ -39,7 +39,7 @@ export function RequestShown({ request }: { request: RequestView }) {
     case "plan":
       return (
         <Frame request={request}>
-          <div className="plan">
+          <div className="plan" tabIndex={0} role="region" aria-label="Plan">
             <MarkdownText text={what.markdown} />
           </div>
         </Frame>
@@ -80,7 +80,11 @@ function Frame({ request, reason, children }: FrameProps) {
 function Code({ text, className }: { text: string; className: string }) {
   return (
     <Folded all={linesOf(text)} shownMax={REQUEST_LINES_MAX} noun="lines">
-      {(lines) => <pre className={className}>{lines.join("\n")}</pre>}
+      {(lines) => (
+        <pre className={className} tabIndex={lines.length > REQUEST_LINES_MAX + 1 ? 0 : undefined}>
+          {lines.join("\n")}
+        </pre>
+      )}
     </Folded>
   );
 }

@@ -2,7 +2,6 @@ import { FolderGit2, GitBranch } from "lucide-react";
 import { memo } from "react";
 
 import { projectOf } from "../amount";
-import { canBeDismissed } from "../board";
 import { contextOf, titleOfCard } from "../card_text";
 import { SUBAGENTS_SHOWN_MAX } from "../limits";
 import { sessionPath } from "../route";
@@ -11,7 +10,8 @@ import type { Card, SubagentView } from "../wire";
 import { CardFacts } from "./card_facts";
 import { Elapsed } from "./elapsed";
 import { Link } from "./link";
-import { RequestShown } from "./request_shown";
+import { RequestBox } from "./request_box";
+import { SessionActs } from "./session_acts";
 
 interface Props {
   card: Card;
@@ -40,17 +40,12 @@ export const SessionCard = memo(function SessionCard({ card, onDismiss }: Props)
       </p>
       {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
       {card.requests.map((request) => (
-        <RequestShown key={request.requestId} request={request} />
+        <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
       ))}
       <Subagents subagents={card.subagents} />
-      <footer className="card-foot">
+      <SessionActs card={card} onDismiss={onDismiss}>
         <CardFacts card={card} />
-        {canBeDismissed(card) && (
-          <button type="button" className="quiet-button" onClick={() => onDismiss(card)}>
-            Dismiss
-          </button>
-        )}
-      </footer>
+      </SessionActs>
     </>
   );
 });

@@ -1,4 +1,4 @@
-import { X } from "lucide-react";
+import { ChevronDown, X } from "lucide-react";
 import { memo } from "react";
 
 import { money, projectOf, tokens } from "../amount";
@@ -11,14 +11,19 @@ import type { Card } from "../wire";
 import { ContextGauge } from "./context_gauge";
 import { Elapsed } from "./elapsed";
 import { Link } from "./link";
+import { RequestBox } from "./request_box";
+import { SessionActs } from "./session_acts";
 
 interface Props {
   card: Card;
+  /** With what it waits for and what can be done below the line. */
+  open: boolean;
+  onOpen: (sessionId: string) => void;
   onDismiss: (card: Card) => void;
 }
 
 /** A session on one line. */
-export const SessionRow = memo(function SessionRow({ card, onDismiss }: Props) {
+export const SessionRow = memo(function SessionRow({ card, open, onOpen, onDismiss }: Props) {
   const { agentState, usage, where } = card;
   const Icon = iconOf(card);
   const share = contextShare(card);
@@ -51,6 +56,15 @@ export const SessionRow = memo(function SessionRow({ card, onDismiss }: Props) {
         )}
       </span>
       <span className="row-act">
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={card.requests.length > 0 ? "Answer" : "Actions"}
+          aria-expanded={open}
+          onClick={() => onOpen(card.sessionId)}
+        >
+          <ChevronDown aria-hidden="true" size={14} />
+        </button>
         {canBeDismissed(card) && (
           <button
             type="button"
@@ -63,6 +77,14 @@ export const SessionRow = memo(function SessionRow({ card, onDismiss }: Props) {
           </button>
         )}
       </span>
+      {open && (
+        <div className="row-more">
+          {card.requests.map((request) => (
+            <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
+          ))}
+          <SessionActs card={card} onDismiss={onDismiss} />
+        </div>
+      )}
     </>
   );
 });

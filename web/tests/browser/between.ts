@@ -6,13 +6,21 @@
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
+import { existsSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+
 import type { SessionList } from "../../src/wire";
+
+/** A page that `vite build` wrote, in place of the one within the daemon: no cargo while you draw. */
+const PAGE = process.env["QD_PAGE"];
 
 export type Answer = (url: URL, response: ServerResponse, asked: IncomingMessage) => void;
 
 export class Between {
   /** Asked of the browser, by path: the newest last. */
   readonly asked: string[] = [];
+  /** What the page told: the newest last. */
+  readonly told: { path: string; body: unknown }[] = [];
   /** Where the page says that its stream broke off, each time it asks for it. */
   readonly resumed: (string | undefined)[] = [];
   private readonly answers: { path: RegExp; answer: Answer }[] = [];
@@ -46,6 +54,23 @@ export class Between {
     this.answer(path, (url, response) => {
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(value(url)));
+    });
+  }
+
+  /** Answers what the page tells, and writes it down. */
+  take(path: RegExp, answer: (body: unknown) => { status?: number; value: unknown } | "cut"): void {
+    this.answer(path, (url, response, asked) => {
+      let text = "";
+      asked.setEncoding("utf8");
+      asked.on("data", (part: string) => (text += part));
+      asked.on("end", () => {
+        const body: unknown = JSON.parse(text);
+        this.told.push({ path: url.pathname, body });
+        const said = answer(body);
+        if (said === "cut") return void asked.socket.destroy();
+        response.writeHead(said.status ?? 200, { "content-type": "application/json" });
+        response.end(JSON.stringify(said.value));
+      });
     });
   }
 
@@ -88,6 +113,12 @@ export class Between {
       headers: { ...headers, ...token, host: new URL(this.daemon).host },
     });
     passed.on("response", (answer) => {
+      const drawn = PAGE && !url.pathname.startsWith("/api/") && drawnIn(PAGE, url.pathname);
+      if (drawn) {
+        const { "content-encoding": _, "content-length": __, etag: ___, ...kept } = answer.headers;
+        answer.resume();
+        return void response.writeHead(200, { ...kept, "content-type": drawn.type }).end(drawn.bytes);
+      }
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       // The head alone is news to a page that takes its stream up again.
       response.flushHeaders();
@@ -103,3 +134,17 @@ export class Between {
 
 const event = (name: string, id: number, data: unknown) =>
   `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+
+/** A file of the built page; every address that is none is the page itself. */
+function drawnIn(folder: string, path: string): { bytes: Buffer; type: string } {
+  const named = path !== "/" && existsSync(join(folder, path)) ? path : "/index.html";
+  return { bytes: readFileSync(join(folder, named)), type: TYPES.get(extname(named)) ?? "image/png" };
+}
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  [".html", "text/html; charset=utf-8"],
+  [".js", "text/javascript; charset=utf-8"],
+  [".css", "text/css; charset=utf-8"],
+  [".svg", "image/svg+xml"],
+  [".webmanifest", "application/manifest+json"],
+]);

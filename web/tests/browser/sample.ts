@@ -2,6 +2,7 @@
 
 import type {
   AgentState,
+  Capabilities,
   Card,
   Evidence,
   Group,
@@ -34,6 +35,19 @@ export const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
 /** One moment for all: the order of cards must not hang on the clock. */
 const NOW = Date.now();
 
+/** A session that nothing can be done with. */
+export const NOTHING: Capabilities = {
+  canApprove: false,
+  canAnswer: false,
+  canPrompt: false,
+  canInterrupt: false,
+  canStop: false,
+  canResume: false,
+  canYolo: false,
+  canFocus: false,
+  why: {},
+};
+
 export function card(id: string, group: Group, state: string, more: Partial<Card> = {}): Card {
   const since = NOW - 90_000;
   const evidence: Evidence[] = [{ source: "hook", at: since, event: "approval_requested" }];
@@ -64,6 +78,7 @@ export function card(id: string, group: Group, state: string, more: Partial<Card
       totalTokens: 1_340_000,
       costUsd: 3.42,
     },
+    capabilities: NOTHING,
     requests: [],
     subagents: [],
     startedAt: since,
@@ -139,6 +154,40 @@ export const asking = (): SessionList =>
     }),
     card("done", "delivered", "task_complete"),
   ]);
+
+/** A session with which everything can be done. */
+export const ALL: Capabilities = {
+  canApprove: true,
+  canAnswer: true,
+  canPrompt: true,
+  canInterrupt: true,
+  canStop: true,
+  canResume: true,
+  canYolo: true,
+  canFocus: true,
+  why: {},
+};
+
+/** `asking`, on a machine where each request has a way. */
+export const answerable = (): SessionList => {
+  const { sessions } = asking();
+  return list(
+    sessions.map((each) => ({
+      ...each,
+      capabilities: ALL,
+      policy: "careful",
+      requests: each.requests.map((one) => ({
+        ...one,
+        key: `req_${one.requestId}`,
+        way: "hook",
+        ...(each.sessionId === "command"
+          ? { suggestions: ["Bash(cargo test:*) in this project", "Bash(docker compose:*)"] }
+          : {}),
+        ...(one.kind === "plan" ? { modes: ["default", "acceptEdits"] } : {}),
+      })),
+    })),
+  );
+};
 
 export function detail(of: Card): SessionDetail {
   const now = Date.now();

@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 
-import { apply, canBeDismissed, EMPTY, filtered, grouped, subStateCounts, titleOf } from "../../src/board";
+import {
+  apply,
+  canBeDismissed,
+  EMPTY,
+  filtered,
+  grouped,
+  subStateCounts,
+  titleOf,
+  withHeld,
+} from "../../src/board";
 import type { Card, Group, Summary } from "../../src/wire";
+import { NOTHING } from "../browser/sample";
 
 function card(sessionId: string, group: Group, state: string, since: number, more: Partial<Card> = {}): Card {
   return {
@@ -11,6 +21,7 @@ function card(sessionId: string, group: Group, state: string, since: number, mor
     agentState: { group, state, label: state, confidence: 1, source: "hook", rule: "", since, evidence: [] },
     monitorView: { state: "idle" },
     usage: {},
+    capabilities: NOTHING,
     requests: [],
     subagents: [],
     startedAt: since,
@@ -122,4 +133,18 @@ test("a layer's wish moves a card within its group, and never out of it", () => 
     wished("first", 1),
   ];
   expect(ids(grouped(cards).needs_you)).toEqual(["first", "permission", "last"]);
+});
+
+test("a card that is typed in keeps its place, whatever it became", () => {
+  const groups = grouped([
+    card("a", "needs_you", "idle", 1),
+    card("c", "needs_you", "idle", 3),
+    card("typed", "autonomous", "thinking", 9),
+  ]);
+  expect(withHeld(groups, undefined)).toBe(groups);
+  const held = withHeld(groups, { sessionId: "typed", group: "needs_you", index: 1 });
+  expect(ids(held.needs_you)).toEqual(["a", "typed", "c"]);
+  expect(held.needs_you[1]?.agentState.group).toBe("autonomous");
+  expect(held.autonomous).toEqual([]);
+  expect(withHeld(groups, { sessionId: "gone", group: "needs_you", index: 0 })).toBe(groups);
 });

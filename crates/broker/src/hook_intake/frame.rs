@@ -25,6 +25,9 @@ pub struct Frame {
     pub harness: String,
     /// The event's name, where the hook's command line said it.
     pub event: Option<String>,
+    /// How the session was started, in the client's word, where the forwarder waits: `cli` is a
+    /// person at a terminal.
+    pub entry: Option<String>,
     pub agent: Option<Agent>,
     pub cut: Option<Cut>,
     /// Not parsed and not always whole: see `cut`.
@@ -72,6 +75,12 @@ impl Frame {
         }
     }
 
+    /// Whether it says what no other hook does. The Stop hook that waits for the next prompt runs
+    /// beside one that sends, in the background, and may be late: it is a way and no news.
+    pub fn tells(&self) -> bool {
+        self.mode == Mode::Send || self.event.as_deref() != Some("Stop")
+    }
+
     /// As the journal keeps it.
     pub fn delivery(&self) -> Delivery {
         let mut body = self.spelled_header().into_bytes();
@@ -95,6 +104,9 @@ impl Frame {
         let mut line = format!("qd1 {mode} id={id} at={at_ms} seq={seq} harness={harness}");
         if let Some(event) = &self.event {
             line += &format!(" event={event}");
+        }
+        if let Some(entry) = &self.entry {
+            line += &format!(" entry={entry}");
         }
         if let Some(Agent { pid, started }) = self.agent {
             line += &format!(" agent={pid}");
@@ -184,6 +196,7 @@ struct Fields<'a> {
     seq: Option<&'a str>,
     harness: Option<&'a str>,
     event: Option<&'a str>,
+    entry: Option<&'a str>,
     agent: Option<&'a str>,
     cut: Option<&'a str>,
     sum: Option<&'a str>,
@@ -201,6 +214,7 @@ impl<'a> Fields<'a> {
                 "seq" => &mut fields.seq,
                 "harness" => &mut fields.harness,
                 "event" => &mut fields.event,
+                "entry" => &mut fields.entry,
                 "agent" => &mut fields.agent,
                 "cut" => &mut fields.cut,
                 "sum" => &mut fields.sum,
@@ -229,6 +243,7 @@ impl<'a> Fields<'a> {
             seq: number(self.seq).and_then(|seq| seq.try_into().ok()).ok_or(malformed("seq"))?,
             harness: self.harness.and_then(name).ok_or(malformed("harness"))?,
             event: optional(self.event, name, "event")?,
+            entry: optional(self.entry, name, "entry")?,
             agent: optional(self.agent, agent, "agent")?,
             cut: optional(self.cut, cut, "cut")?,
             payload: Vec::new(),
@@ -282,7 +297,7 @@ mod tests {
     use super::*;
 
     const FULL: &str = "qd1 send id=18d2f3a4b5c6d7e8000000000000002a at=1789000000123 seq=456789 \
-                        harness=claude-code event=Stop agent=4711:93021 cut=size colour=blue \
+                        harness=claude-code event=Stop entry=cli agent=4711:93021 cut=size colour=blue \
                         sum=cbf29ce484222325 len=0";
 
     fn refused(line: &str) -> String {
@@ -302,6 +317,7 @@ mod tests {
                 seq: 456_789,
                 harness: "claude-code".into(),
                 event: Some("Stop".into()),
+                entry: Some("cli".into()),
                 agent: Some(Agent { pid: 4711, started: Some(93021) }),
                 cut: Some(Cut::Size),
                 payload: Vec::new(),
@@ -315,6 +331,7 @@ mod tests {
         let full = header.with_payload(Vec::new()).expect("its payload");
         let bare = Frame {
             event: None,
+            entry: None,
             agent: Some(Agent { pid: 7, started: None }),
             cut: None,
             payload: b"{}\n\0\xff".to_vec(),
@@ -336,6 +353,7 @@ mod tests {
             ("seq=456789", "seq=4294967296", "seq"),
             ("claude-code", "claude/code", "harness"),
             ("event=Stop", "event=", "event"),
+            ("entry=cli", "entry=c/i", "entry"),
             ("4711:", "x:", "agent"),
             ("colour=blue", "colour", "field"),
             ("colour=blue", "cut=size", "field twice"),

@@ -10,11 +10,12 @@
 //!     cut=size sum=<16 hex> len=1234\n<payload>
 //! ```
 //!
-//! (one line; `event`, `agent` and `cut` only where known; unknown fields are skipped). The
-//! first word is the version, the second the mode: `send` wants one byte back, [`ACK`] once the
-//! frame is safe with us or [`REFUSAL`]; `wait` is reserved for a forwarder that stays for a
-//! decision, which would come behind the byte on the same connection. No request of HTTP starts
-//! with `qd1 `, so both may share a socket.
+//! (one line; `event`, `entry`, `agent` and `cut` only where known; unknown fields are skipped).
+//! The first word is the version, the second the mode: `send` wants one byte back, [`ACK`] once the
+//! frame is safe with us or [`REFUSAL`]. `wait` wants that too, and then stays on the connection
+//! for a [`HookReply`], which it acknowledges with [`ACK`] before it acts on it; where that fails
+//! it comes again with the same frame. No request of HTTP starts with `qd1 `, so both may share a
+//! socket.
 //!
 //! Invariant: a frame is taken exactly once. Each has an id; [`KnownIds`] remembers what the
 //! journal holds, and a spool file goes only after that. A forwarder whose acknowledgement was
@@ -23,16 +24,18 @@
 mod frame;
 mod known_ids;
 mod parser;
+mod reply;
 mod socket;
 mod spool;
 
 pub use frame::{Agent, Cut, Frame, FrameId, Mode};
 pub use known_ids::{Admission, KnownIds};
 pub use parser::FrameParser;
+pub use reply::HookReply;
 pub use socket::bind;
 pub use spool::{Batch, Losses, SetAside, Spool};
 
-/// The frame is safe: the forwarder forgets it.
+/// The frame is safe: the forwarder forgets it. In the other direction: the reply has arrived.
 pub const ACK: u8 = b'+';
 
 /// The frame was not taken: the forwarder spools it.

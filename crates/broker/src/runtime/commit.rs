@@ -7,8 +7,9 @@ use qd_store::{Batch, Journal, Receipt, Written};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::handle::{self, Delivered, News};
+use super::handle::{self, Delivered, News, Waited};
 use crate::broker::{NotFound, Output};
+use crate::desk::{Errand, Taken};
 use crate::hook_intake;
 use crate::limits::{JOURNAL_RETRY_EVERY, PENDING_BYTES_MAX, PENDING_ITEMS_MAX};
 
@@ -18,6 +19,8 @@ pub struct Pending {
     pub batch: Batch,
     pub news: Vec<News>,
     pub acks: Vec<oneshot::Sender<Delivered>>,
+    /// Forwarders that wait, with their frames.
+    pub waits: Vec<(Box<hook_intake::Frame>, oneshot::Sender<Waited>)>,
     pub dismissals: Vec<oneshot::Sender<Result<(), NotFound>>>,
     /// Frames from the socket.
     pub frames: Vec<hook_intake::FrameId>,
@@ -25,6 +28,12 @@ pub struct Pending {
     pub spooled: Option<hook_intake::Batch>,
     /// Processes whose terminal somebody should look up.
     pub locate: Vec<ProcessKey>,
+    /// To be carried once their records are on disk.
+    pub errands: Vec<Errand>,
+    /// Forwarders that nobody needs any more.
+    pub releases: Vec<hook_intake::FrameId>,
+    /// Decisions whose outcome is known.
+    pub settled: Vec<Taken>,
     /// Of the hooks in it.
     pub bytes: usize,
 }
@@ -42,13 +51,17 @@ impl Pending {
             Output::Append(entry) => self.batch.entries.push(entry),
             Output::Show(card) => self.news.push(News::Shown(card)),
             Output::Locate(process) => self.locate.push(process),
+            Output::Record(record) => self.batch.records.push(*record),
+            Output::Carry(errand) => self.errands.push(*errand),
+            Output::Release(frame) => self.releases.push(frame),
+            Output::Settled(taken) => self.settled.push(taken),
             Output::Remove(session) => self.news.push(News::Removed(session)),
         }
     }
 
     /// Whether more may be taken in.
     pub fn has_room(&self) -> bool {
-        let items = self.batch.entries.len() + self.news.len() + self.acks.len();
+        let items = self.batch.entries.len() + self.news.len() + self.acks.len() + self.waits.len();
         items < PENDING_ITEMS_MAX && self.bytes < PENDING_BYTES_MAX
     }
 
@@ -60,14 +73,22 @@ impl Pending {
         self.batch_is_empty()
             && self.news.is_empty()
             && self.acks.is_empty()
+            && self.waits.is_empty()
             && self.dismissals.is_empty()
             && self.locate.is_empty()
+            && self.errands.is_empty()
+            && self.releases.is_empty()
+            && self.settled.is_empty()
             && self.spooled.is_none()
     }
 
     pub fn batch_is_empty(&self) -> bool {
-        let Batch { entries, aliases, meta, deliveries } = &self.batch;
-        entries.is_empty() && aliases.is_empty() && meta.is_empty() && deliveries.is_empty()
+        let Batch { entries, records, aliases, meta, deliveries } = &self.batch;
+        entries.is_empty()
+            && records.is_empty()
+            && aliases.is_empty()
+            && meta.is_empty()
+            && deliveries.is_empty()
     }
 
     pub fn entries(&self) -> usize {
@@ -161,6 +182,9 @@ impl Writing {
                         // A forwarder does not wait for a disk: its own copy goes to the spool.
                         for ack in pending.acks.drain(..) {
                             handle::answer(ack, Delivered::Refused);
+                        }
+                        for (_, wait) in pending.waits.drain(..) {
+                            handle::answer(wait, Waited::Refused);
                         }
                         let until = Instant::now() + JOURNAL_RETRY_EVERY;
                         *self = Self::Waiting { until, pending };

@@ -5,14 +5,17 @@ use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 
 use super::tap::{RawSignal, Tapped};
+use super::waiting::{Arrival, ReplyOutcome, ReplyReceipt, Told};
 use crate::broker::{NotFound, Past};
 use crate::card::Card;
+use crate::desk::{Answering, Commanding, Declined, Taken};
 use crate::detail::{Detail, NoDetail};
 use crate::history::SessionKey;
-use crate::hook_intake::Frame;
+use crate::hook_intake::{Frame, FrameId, HookReply};
 use crate::limits::READERS_MAX;
 use crate::transcript::{self, Page, Part, Unread};
 
@@ -87,6 +90,63 @@ pub struct Handle {
     orders: mpsc::Sender<Order>,
     /// Room for those who read the past.
     readers: Arc<Semaphore>,
+    presence: Presence,
+}
+
+/// How many look at the board: pages, phones, `qd watch`.
+#[derive(Debug, Clone, Default)]
+pub struct Presence(Arc<AtomicU32>);
+
+impl Presence {
+    /// For whoever comes and goes.
+    pub fn counter(&self) -> Arc<AtomicU32> {
+        self.0.clone()
+    }
+
+    pub fn is_somebody(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// What became of the frame of a forwarder that wants to wait.
+#[derive(Debug)]
+pub enum Waited {
+    /// The journal has it; it is told on this.
+    Taken { arrival: Arrival, told: oneshot::Receiver<Told> },
+    /// The journal has it, and it is not to wait.
+    Released,
+    /// We have not got it: keep it.
+    Refused,
+}
+
+/// A forwarder that waits, for the one who holds its connection.
+#[derive(Debug)]
+pub struct Waiter {
+    frame: FrameId,
+    waited: Option<(Arrival, oneshot::Receiver<Told>)>,
+    orders: mpsc::Sender<Order>,
+}
+
+impl Waiter {
+    /// What it is told, in the end. None if it came again on another connection meanwhile, or the
+    /// loop has ended. May be dropped and asked again.
+    pub async fn told(&mut self) -> Option<Told> {
+        match &mut self.waited {
+            Some((_, told)) => told.await.ok(),
+            None => Some(Told::release()),
+        }
+    }
+
+    /// The connection has ended, whether it was told something or not.
+    pub async fn leave(self) {
+        if let Some((arrival, told)) = self.waited {
+            // Whoever answers from here on is told that it failed.
+            drop(told);
+            let gone = Order::WaiterGone { frame: self.frame, arrival };
+            // A loop that has ended knows of nobody.
+            let _ = self.orders.send(gone).await;
+        }
+    }
 }
 
 /// The loop has ended.
@@ -99,6 +159,19 @@ pub enum Order {
     Frame {
         frame: Box<Frame>,
         reply: oneshot::Sender<Delivered>,
+    },
+    Wait {
+        frame: Box<Frame>,
+        reply: oneshot::Sender<Waited>,
+    },
+    Reply {
+        frame: FrameId,
+        text: HookReply,
+        reply: oneshot::Sender<ReplyReceipt>,
+    },
+    WaiterGone {
+        frame: FrameId,
+        arrival: Arrival,
     },
     Signal {
         harness: Harness,
@@ -138,6 +211,14 @@ pub enum Order {
         word: String,
         reply: oneshot::Sender<Result<(), NotFound>>,
     },
+    Answer {
+        answering: Box<Answering>,
+        reply: oneshot::Sender<Result<Taken, Declined>>,
+    },
+    Command {
+        commanding: Box<Commanding>,
+        reply: oneshot::Sender<Result<Taken, Declined>>,
+    },
     Health {
         reply: oneshot::Sender<Health>,
     },
@@ -145,7 +226,8 @@ pub enum Order {
 
 impl Handle {
     pub(super) fn new(orders: mpsc::Sender<Order>) -> Self {
-        Self { orders, readers: Arc::new(Semaphore::new(READERS_MAX)) }
+        let readers = Arc::new(Semaphore::new(READERS_MAX));
+        Self { orders, readers, presence: Presence::default() }
     }
 
     /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
@@ -155,6 +237,26 @@ impl Handle {
             Ok(()) => answer.await.unwrap_or(Delivered::Refused),
             Err(_) => Delivered::Refused,
         }
+    }
+
+    /// Hands the frame of a forwarder in that waits, and gives back how it is told. None if we have
+    /// not got the frame. Comes it again, it is journaled once and waits on as if nothing had been.
+    pub async fn wait(&self, frame: Frame) -> Option<Waiter> {
+        let (reply, answer) = oneshot::channel();
+        let id = frame.id;
+        self.orders.try_send(Order::Wait { frame: Box::new(frame), reply }).ok()?;
+        let waited = match answer.await.ok()? {
+            Waited::Taken { arrival, told } => Some((arrival, told)),
+            Waited::Released => None,
+            Waited::Refused => return None,
+        };
+        Some(Waiter { frame: id, waited, orders: self.orders.clone() })
+    }
+
+    /// Answers the forwarder that waits with this frame, and waits until it has the answer.
+    pub async fn reply(&self, frame: FrameId, text: HookReply) -> Result<ReplyOutcome, Gone> {
+        let receipt = self.ask(|reply| Order::Reply { frame, text, reply }).await?;
+        Ok(receipt.outcome().await)
     }
 
     /// Hands in what an agent said over another way than a hook.
@@ -228,6 +330,21 @@ impl Handle {
 
     pub async fn dismiss(&self, word: &str) -> Result<Result<(), NotFound>, Gone> {
         self.ask(|reply| Order::Dismiss { word: word.to_owned(), reply }).await
+    }
+
+    /// Answers a request, and waits until the agent's side has the answer, or has not.
+    pub async fn decide(&self, answering: Answering) -> Result<Result<Taken, Declined>, Gone> {
+        self.ask(|reply| Order::Answer { answering: Box::new(answering), reply }).await
+    }
+
+    /// Wants something of a session, and waits until it is done, or cannot be.
+    pub async fn command(&self, commanding: Commanding) -> Result<Result<Taken, Declined>, Gone> {
+        self.ask(|reply| Order::Command { commanding: Box::new(commanding), reply }).await
+    }
+
+    /// How many look at the board.
+    pub fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     pub async fn health(&self) -> Result<Health, Gone> {

@@ -4,11 +4,14 @@
 //! every thread; [`inquiry`] asks for the threads that were there before us. The socket is looked
 //! for now and then, because the daemon comes and goes with its terminals.
 //! We let another client greet it first ([`company`]).
-//! Invariant: we only look. We subscribe to no thread, so that no request for approval comes to
-//! us and no thread is kept loaded for us; and what comes nevertheless is not answered.
+//! Invariant: observing only looks. It subscribes to no thread, so that no request for approval
+//! comes to us and no thread is kept loaded for us; and what comes nevertheless is not answered.
+//! What the operator wants done goes by an [`errand`], on a connection of its own.
 
 mod company;
+pub mod errand;
 mod inquiry;
+mod line;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -23,14 +26,17 @@ use qd_harness::{Channel, Direction, Harness};
 use qd_session::moment::Timestamp;
 use serde_json::json;
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use self::company::Company;
+use self::errand::Errand;
 use self::inquiry::Inquiry;
 use super::doorbell::{Doorbell, Rings};
+use super::errand::{ErrandOutcome, ErrandReceipt, Errands};
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::processes::{Process, Processes};
 use super::watch::{Root, Tells};
@@ -44,6 +50,9 @@ use crate::limits::{
 #[derive(Debug)]
 pub struct CodexDaemon {
     inbox: Inbox,
+    socket: PathBuf,
+    held: watch::Receiver<BTreeSet<String>>,
+    errands: Errands,
 }
 
 impl CodexDaemon {
@@ -55,8 +64,9 @@ impl CodexDaemon {
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
         let processes = Processes::new()?;
         let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)], Rings::ForNews)?;
+        let (hold, held) = watch::channel(BTreeSet::new());
         let observer = Observer {
-            socket,
+            socket: socket.clone(),
             bell,
             outlet,
             processes,
@@ -64,17 +74,37 @@ impl CodexDaemon {
             met: None,
             daemon: None,
             loaded: BTreeSet::new(),
+            hold,
         };
         let task = tokio::spawn(async move {
             // It ends only when nobody listens.
             let Err(Unheard) = observer.run().await;
         });
-        Ok(Self { inbox: Inbox::new(heard, task) })
+        let inbox = Inbox::new(heard, task);
+        Ok(Self { inbox, socket, held, errands: Errands::default() })
     }
 
     /// The next thing. May be dropped and asked again.
     pub async fn next(&mut self) -> Option<SourceNews> {
         self.inbox.next().await
+    }
+
+    /// Whether the daemon has loaded this thread, as far as was heard.
+    pub fn holds(&self, thread: &str) -> bool {
+        self.held.borrow().contains(thread)
+    }
+
+    /// Has an errand done. It is refused for a thread that the daemon does not hold. Must be
+    /// called in a Tokio runtime.
+    pub fn carry(&self, errand: Errand) -> ErrandReceipt {
+        let is_held = self.holds(&errand.thread);
+        let socket = self.socket.clone();
+        self.errands.send(async move {
+            if !is_held {
+                return ErrandOutcome::refused("Codex's daemon has not loaded it");
+            }
+            errand::carry(socket, errand).await
+        })
     }
 }
 
@@ -93,6 +123,8 @@ struct Observer {
     daemon: Option<Process>,
     /// The sessions it had loaded then.
     loaded: BTreeSet<String>,
+    /// All threads it has loaded, for those who act on them.
+    hold: watch::Sender<BTreeSet<String>>,
 }
 
 type Socket = WebSocketStream<UnixStream>;
@@ -230,6 +262,8 @@ impl Observer {
         // An answer tells of some moment since the question. News may have overtaken it, and are
         // newer for certain only than the question.
         let at = if inquiry.was_answer() { self.asked_at } else { (self.outlet.now)() };
+        // First, so that whoever hears of a thread can act on it.
+        self.note_held(inquiry);
         let news = self.outlet.message(Direction::FromAgent, at, payload);
         self.outlet.tell(vec![news]).await?;
         if let Some(listed) = inquiry.listed() {
@@ -242,6 +276,21 @@ impl Observer {
             }
         }
         self.send(socket, next?).await
+    }
+
+    /// What was held before a reconnect is so until the daemon has listed everything.
+    fn note_held(&self, inquiry: &Inquiry) {
+        self.hold.send_if_modified(|held| match inquiry.listed() {
+            Some(listed) if held != listed => {
+                held.clone_from(listed);
+                true
+            }
+            None if !inquiry.loaded().is_subset(held) => {
+                held.extend(inquiry.loaded().iter().cloned());
+                true
+            }
+            Some(_) | None => false,
+        });
     }
 
     async fn send(&mut self, socket: &mut Socket, messages: Vec<String>) -> Result<(), End> {
@@ -261,6 +310,7 @@ impl Observer {
             return Ok(());
         }
         self.daemon = None;
+        self.hold.send_replace(BTreeSet::new());
         let loaded = std::mem::take(&mut self.loaded);
         self.gone(loaded.iter()).await
     }

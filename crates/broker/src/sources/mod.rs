@@ -1,5 +1,6 @@
 //! What agents leave on this machine without being asked: session files, registries, locks,
-//! processes, and what their own servers tell whoever attaches.
+//! processes, and what their own servers tell whoever attaches. To those servers go the operator's
+//! errands too.
 //!
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
@@ -7,6 +8,7 @@
 pub mod codex_daemon;
 mod codex_locks;
 pub mod doorbell;
+pub mod errand;
 pub mod files;
 mod gemini_chats;
 pub mod holders;

@@ -3,14 +3,18 @@
 //! Found among the processes ([`discovery`], loopback only) or named by the operator. Each has a
 //! task of its own that listens, asks for what is open after each connect ([`snapshot`]), and
 //! comes back after a failure. A server's end is the end of its sessions.
-//! Invariant: we only read. A directory that a server does not work in is not asked about,
+//! What the operator wants done goes by an [`errand`], to the server that a session was last heard
+//! on ([`whereabouts`]).
+//! Invariant: observing only reads. A directory that a server does not work in is not asked about,
 //! because asking makes it begin to.
 
 mod address;
 mod discovery;
+pub mod errand;
 mod event_stream;
 mod http;
 mod snapshot;
+mod whereabouts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -27,9 +31,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::address::Address;
 use self::discovery::{Discovery, Found};
+use self::errand::Errand;
 use self::event_stream::EventStream;
 use self::http::Events;
+use self::whereabouts::Whereabouts;
 use super::doorbell::{Doorbell, Rings};
+use super::errand::{ErrandOutcome, ErrandReceipt, Errands};
 use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Trouble, Unheard};
 use super::places::{Place, PlaceKind};
 use super::processes::{Process, Processes};
@@ -44,6 +51,8 @@ use crate::limits::{
 #[derive(Debug)]
 pub struct OpencodeServers {
     inbox: Inbox,
+    whereabouts: Whereabouts,
+    errands: Errands,
 }
 
 impl OpencodeServers {
@@ -79,8 +88,10 @@ impl OpencodeServers {
             named.push(address.ok_or_else(|| Error::ServerUrl { url: url.clone() })?);
         }
         let (tell, heard) = live::channel();
+        let whereabouts = Whereabouts::default();
         let roster = Roster {
             servers: BTreeMap::new(),
+            whereabouts: whereabouts.clone(),
             processes: Processes::new()?,
             tell,
             now,
@@ -90,12 +101,29 @@ impl OpencodeServers {
             // It ends only when nobody listens.
             let Err(Unheard) = roster.run(named, discovery).await;
         });
-        Ok(Self { inbox: Inbox::new(heard, task) })
+        Ok(Self { inbox: Inbox::new(heard, task), whereabouts, errands: Errands::default() })
     }
 
     /// The next thing. May be dropped and asked again.
     pub async fn next(&mut self) -> Option<SourceNews> {
         self.inbox.next().await
+    }
+
+    /// Whether a server was heard to have this session.
+    pub fn holds(&self, session: &str) -> bool {
+        self.whereabouts.of(session).is_some()
+    }
+
+    /// Has an errand done. It is refused for a session that no server was heard to have. Must be
+    /// called in a Tokio runtime.
+    pub fn carry(&self, errand: Errand) -> ErrandReceipt {
+        let address = self.whereabouts.of(&errand.session);
+        self.errands.send(async move {
+            match address {
+                Some(address) => errand::carry(address, errand).await,
+                None => ErrandOutcome::refused("no server has it"),
+            }
+        })
     }
 }
 
@@ -103,6 +131,7 @@ impl OpencodeServers {
 #[derive(Debug)]
 struct Roster {
     servers: BTreeMap<String, Server>,
+    whereabouts: Whereabouts,
     processes: Processes,
     tell: mpsc::Sender<Vec<SourceNews>>,
     now: fn() -> Timestamp,
@@ -184,8 +213,13 @@ impl Roster {
             outlet.tell(vec![outlet.process(seen.into_bytes())]).await?;
         }
         let host = address.host.clone();
-        let listener =
-            Listener { address, outlet: outlet.clone(), since, directories: BTreeSet::new() };
+        let listener = Listener {
+            address,
+            outlet: outlet.clone(),
+            since,
+            directories: BTreeSet::new(),
+            whereabouts: self.whereabouts.clone(),
+        };
         let task = tokio::spawn(async move {
             // It ends only when nobody listens.
             let Err(Unheard) = listener.run().await;
@@ -197,9 +231,10 @@ impl Roster {
     async fn ended(&mut self, process: Process) -> Result<(), Unheard> {
         let report = json!({ "pid": process.pid, "exited": true }).to_string();
         let mut news = Vec::new();
-        self.servers.retain(|_, server| {
+        self.servers.retain(|host, server| {
             let is_its = server.process == Some(process);
             if is_its {
+                self.whereabouts.forget(host);
                 server.process = None;
                 news.push(server.outlet.process(report.clone().into_bytes()));
             }
@@ -261,6 +296,7 @@ struct Listener {
     since: Timestamp,
     /// Where it was heard to work.
     directories: BTreeSet<String>,
+    whereabouts: Whereabouts,
 }
 
 /// An event and the directory it is about.
@@ -274,8 +310,16 @@ struct Global<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Kind {
+struct Event {
     r#type: Option<String>,
+    properties: Properties,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Properties {
+    #[serde(rename = "sessionID")]
+    session: Option<String>,
 }
 
 impl Listener {
@@ -327,7 +371,13 @@ impl Listener {
     async fn ask(&self) -> Result<(), End> {
         let open =
             snapshot::snapshot(&self.address, &self.outlet, self.since, &self.directories).await?;
-        Ok(self.outlet.tell(open).await?)
+        for session in &open.busy {
+            self.whereabouts.heard(session, &self.address);
+        }
+        for session in &open.listed {
+            self.whereabouts.listed(session, &self.address);
+        }
+        Ok(self.outlet.tell(open.news).await?)
     }
 
     async fn hear(&mut self, events: Vec<Vec<u8>>) -> Result<(), Unheard> {
@@ -342,7 +392,11 @@ impl Listener {
                 }
                 Err(_) => data,
             };
-            if !is_of_the_connection(&payload) {
+            let event = serde_json::from_slice::<Event>(&payload).unwrap_or_default();
+            if let Some(session) = &event.properties.session {
+                self.whereabouts.heard(session, &self.address);
+            }
+            if !event.is_of_the_connection() {
                 news.push(self.outlet.message(Direction::FromAgent, at, payload));
             }
         }
@@ -367,8 +421,21 @@ async fn greeting(events: &mut Events, stream: &mut EventStream) -> Result<Vec<V
     }
 }
 
-/// The greeting and the heartbeat: nobody need wake for them.
-fn is_of_the_connection(payload: &[u8]) -> bool {
-    let kind = serde_json::from_slice::<Kind>(payload).unwrap_or_default().r#type;
-    matches!(kind.as_deref(), Some("server.connected" | "server.heartbeat"))
+impl Event {
+    /// The greeting and the heartbeat: nobody need wake for them.
+    fn is_of_the_connection(&self) -> bool {
+        matches!(self.r#type.as_deref(), Some("server.connected" | "server.heartbeat"))
+    }
+}
+
+/// A value as a part of a path or a query.
+fn spelled(value: &str) -> String {
+    value.bytes().fold(String::with_capacity(value.len()), |mut text, byte| {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+        text
+    })
 }

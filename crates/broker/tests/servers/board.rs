@@ -33,7 +33,7 @@ impl Source {
 }
 
 pub struct Board {
-    source: Source,
+    pub source: Source,
     broker: Broker,
     pub signals: Vec<SourceSignal>,
     pub notices: Vec<NoticeKind>,

@@ -16,7 +16,7 @@ use tokio::net::UnixStream;
 
 use crate::board::{Board, Source, now};
 
-const DIALOG: &str = "Would you like to run the following command?";
+pub const DIALOG: &str = "Would you like to run the following command?";
 
 fn socket(home: &Home) -> PathBuf {
     let places = places(&home.path(), &Default::default());
@@ -24,7 +24,7 @@ fn socket(home: &Home) -> PathBuf {
     sockets.find(|place| place.harness == Harness::Codex).expect("Codex has one").path
 }
 
-fn observed(home: &Home) -> Board {
+pub fn observed(home: &Home) -> Board {
     Board::of(Source::Codex(CodexDaemon::start(socket(home), now).unwrap()))
 }
 

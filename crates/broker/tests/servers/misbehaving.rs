@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures_util::{SinkExt, StreamExt};
 use qd_broker::limits::SERVER_MESSAGE_BYTES_MAX;
 use qd_broker::sources::codex_daemon::CodexDaemon;
+use qd_broker::sources::codex_daemon::errand::{Errand, Task};
+use qd_broker::sources::errand::ErrandOutcome;
 use qd_broker::sources::live::{NoticeKind, Trouble};
 use qd_broker::sources::opencode_servers::OpencodeServers;
 use qd_harness::Direction;
+use qd_session::decision::{Decision, Scope};
+use qd_session::id::CallId;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -315,4 +319,62 @@ async fn an_address_that_is_none_is_refused() {
             "{url}"
         );
     }
+}
+
+/// Where a daemon leaves an errand alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    BeforeTheAnswer,
+    AfterTheAnswer,
+}
+
+/// A daemon that is observed, and ends the errand's connection.
+async fn an_errand_that_is_left(leaves: Leaves) -> ErrandOutcome {
+    let place = Place::new();
+    let listener = place.bind().await;
+    let mut board = place.board();
+    let peer = tokio::spawn(async move {
+        let mut observer = accepted(&listener).await;
+        greet(&mut observer).await;
+        let mut socket = accepted(&listener).await;
+        let status = json!({ "type": "active", "activeFlags": ["waitingOnApproval"] });
+        let result = json!({ "thread": { "id": "T", "status": status } });
+        let methods = ["initialize", "initialized", "thread/read", "thread/resume", "thread/read"];
+        for method in methods {
+            let asked = heard(&mut socket).await;
+            assert_eq!(asked["method"], method);
+            if asked.get("id").is_some() {
+                say(&mut socket, json!({ "id": asked["id"], "result": result })).await;
+            }
+        }
+        if leaves == Leaves::AfterTheAnswer {
+            let method = "item/commandExecution/requestApproval";
+            for (number, item) in [(7, "other"), (8, "c")] {
+                let params = json!({ "threadId": "T", "turnId": "U", "itemId": item });
+                say(&mut socket, json!({ "id": number, "method": method, "params": params })).await;
+            }
+            let answer = heard(&mut socket).await;
+            assert_eq!(answer, json!({ "id": 8, "result": { "decision": "accept" } }));
+        }
+        drop(socket);
+        observer
+    });
+    board.until_state("thinking").await;
+    let Source::Codex(daemon) = &board.source else { unreachable!() };
+    let decision = Decision::Allow { input: None, scope: Scope::Once };
+    let what = Task::Answer { call: CallId::new("c"), decision };
+    let outcome = daemon.carry(Errand { thread: "T".to_owned(), what }).await;
+    drop(peer.await.unwrap());
+    outcome
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_confirms_is_in_doubt() {
+    assert_eq!(an_errand_that_is_left(Leaves::AfterTheAnswer).await, ErrandOutcome::Lost);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_not_sent_may_be_given_again() {
+    let outcome = an_errand_that_is_left(Leaves::BeforeTheAnswer).await;
+    assert!(matches!(outcome, ErrandOutcome::Unreachable { .. }), "{outcome:?}");
 }

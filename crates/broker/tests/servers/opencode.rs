@@ -1,6 +1,7 @@
 //! OpenCode and Kilo, served, and as a terminal with a port.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use qd_broker::sources::live::{NoticeKind, SourceNews, Trouble};
 use qd_broker::sources::opencode_servers::OpencodeServers;
@@ -11,12 +12,12 @@ use serde_json::{Value, json};
 
 use crate::board::{Board, Source, now, state};
 
-type Make = fn(&Home, &Model) -> Result<Client>;
+pub type Make = fn(&Home, &Model) -> Result<Client>;
 
-const OPENCODE: Make = Client::opencode;
-const KILO: Make = Client::kilo;
+pub const OPENCODE: Make = Client::opencode;
+pub const KILO: Make = Client::kilo;
 
-fn observed(urls: &[String]) -> Board {
+pub fn observed(urls: &[String]) -> Board {
     let source = OpencodeServers::start_without_discovery(urls, now).unwrap();
     Board::of(Source::Opencode(source))
 }
@@ -41,6 +42,11 @@ fn prompt(server: &Service, text: &str) -> Result<String> {
 fn wants_a_file() -> Script {
     let input = json!({ "command": "touch made", "description": "make a file" });
     Script::new().calls("bash", input).then_always(Reply::says("The file is made."))
+}
+
+/// A directory as a part of a query.
+pub fn spelled_directory(path: &Path) -> String {
+    path.display().to_string().replace(' ', "%20")
 }
 
 fn pending(server: &Service, what: &str) -> Result<String> {
@@ -98,7 +104,7 @@ async fn who_comes_late_sees_the_wait_and_the_servers_end(make: Make) -> Result<
         make(&home, &model)?.served().variable("OPENCODE_SERVER_PASSWORD", "").service()?;
     let elsewhere = home.path().join("else where");
     std::fs::create_dir(&elsewhere).unwrap();
-    let directory = elsewhere.display().to_string().replace(' ', "%20");
+    let directory = spelled_directory(&elsewhere);
     let session = server.post(&format!("/session?directory={directory}"), &json!({}))?;
     let id = session["id"].as_str().expect("an id");
     let body = json!({ "parts": [{ "type": "text", "text": "make a file" }] });

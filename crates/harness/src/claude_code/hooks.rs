@@ -359,6 +359,22 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_overtakes_its_call_is_asked_once() {
+        let call = |event: &str| {
+            json!({"hook_event_name": event, "tool_name": "AskUserQuestion", "tool_input": {},
+                "tool_use_id": "c1"})
+        };
+        Story::prompted()
+            .hook(500, asking("AskUserQuestion"))
+            .hook(501, call("PreToolUse"))
+            .shows("awaiting_input")
+            .waits_for(1)
+            .hook(2_000, call("PostToolUse"))
+            .shows("thinking")
+            .waits_for(0);
+    }
+
+    #[test]
     fn a_notification_asks_even_if_the_request_was_lost() {
         let notification =
             json!({"hook_event_name": "Notification", "notification_type": "permission_prompt"});

@@ -38,5 +38,6 @@ mod transcript;
 pub mod usage;
 mod wire;
 
+pub(crate) use self::call::input_text;
 pub use self::conversation::conversation;
 pub use self::handler::Handler;

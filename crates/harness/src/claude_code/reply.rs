@@ -152,6 +152,37 @@ fn permissions(asked: &Asked<'_>, scope: Scope) -> Option<Value> {
     }
 }
 
+/// One of `permission_suggestions` in words: `Bash(cargo test:*) in this project`.
+pub fn suggestion(suggested: &Value) -> Option<String> {
+    let what = match suggested["type"].as_str()? {
+        "addRules" => {
+            let rule = |rule: &Value| {
+                let tool = rule["toolName"].as_str()?;
+                Some(match rule["ruleContent"].as_str() {
+                    Some(content) => format!("{tool}({content})"),
+                    None => tool.to_owned(),
+                })
+            };
+            let rules = suggested["rules"].as_array()?.iter().filter_map(rule);
+            rules.collect::<Vec<_>>().join(", ")
+        }
+        "setMode" => format!("mode {}", suggested["mode"].as_str()?),
+        "addDirectories" => {
+            let list = suggested["directories"].as_array()?.iter().filter_map(Value::as_str);
+            format!("the folder {}", list.collect::<Vec<_>>().join(", "))
+        }
+        _ => return None,
+    };
+    let place = match suggested["destination"].as_str()? {
+        "session" => "in this session",
+        "localSettings" => "in this project, for you",
+        "projectSettings" => "in this project",
+        "userSettings" => "everywhere",
+        _ => return None,
+    };
+    Some(format!("{what} {place}"))
+}
+
 /// The mode that follows the plan.
 fn set_mode(mode: &str) -> Value {
     serde_json::json!([{ "type": "setMode", "mode": mode, "destination": "session" }])

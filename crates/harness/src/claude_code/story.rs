@@ -155,6 +155,13 @@ impl Story {
         self
     }
 
+    /// So many requests are open.
+    #[track_caller]
+    pub fn waits_for(&mut self, count: usize) -> &mut Self {
+        assert_eq!(self.monitor().open_requests().count(), count);
+        self
+    }
+
     pub fn monitor(&self) -> &Monitor {
         self.stage.replay.sessions().next().map(|(_, monitor)| monitor).expect("there is a session")
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The words that accept a plan, as Codex's own terminal sends them.
@@ -57,6 +57,47 @@ pub fn allow_everything(id: u64, thread: &str) -> String {
     let sandbox_policy = SandboxPolicy { r#type: "dangerFullAccess" };
     let params = SettingsParams { thread_id: thread, approval_policy: "never", sandbox_policy };
     request(id, "thread/settings/update", params)
+}
+
+/// How a thread asks and confines, of what [`resume_thread`] was answered: for
+/// [`restore_settings`].
+pub fn settings_of(resumed: &Value) -> String {
+    let profile = resumed["activePermissionProfile"]["id"].as_str();
+    let settings = SettingsBefore {
+        approval_policy: resumed.get("approvalPolicy").cloned(),
+        // Codex takes a profile or a policy, not both.
+        permissions: profile.map(str::to_owned),
+        sandbox_policy: resumed.get("sandbox").filter(|_| profile.is_none()).cloned(),
+    };
+    written(&settings)
+}
+
+/// From the next turn on it asks again, as [`settings_of`] said; what cannot be read means as
+/// Codex does by default.
+pub fn restore_settings(id: u64, thread: &str, before: Option<&str>) -> String {
+    let known = before.and_then(|before| serde_json::from_str::<SettingsBefore>(before).ok());
+    let settings = known.filter(SettingsBefore::is_whole).unwrap_or_else(|| SettingsBefore {
+        approval_policy: Some(Value::from("on-request")),
+        permissions: Some(":workspace".to_owned()),
+        sandbox_policy: None,
+    });
+    request(id, "thread/settings/update", RestoreParams { thread_id: thread, settings })
+}
+
+/// What a thread is and does, without its turns. Subscribes to nothing.
+pub fn read_thread(id: u64, thread: &str) -> String {
+    request(id, "thread/read", ReadParams { thread_id: thread })
+}
+
+/// The newest turn, without what was said in it. Subscribes to nothing.
+pub fn last_turn(id: u64, thread: &str) -> String {
+    let params = TurnsParams {
+        thread_id: thread,
+        limit: 1,
+        sort_direction: "desc",
+        items_view: "notLoaded",
+    };
+    request(id, "thread/turns/list", params)
 }
 
 /// Asks which hooks are configured, and which of them Codex trusts.
@@ -174,6 +215,48 @@ struct SettingsParams<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadParams<'a> {
+    thread_id: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TurnsParams<'a> {
+    thread_id: &'a str,
+    limit: u8,
+    sort_direction: &'static str,
+    items_view: &'static str,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SettingsBefore {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval_policy: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    permissions: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sandbox_policy: Option<Value>,
+}
+
+impl SettingsBefore {
+    /// Whether it says both when to ask and how to confine.
+    fn is_whole(&self) -> bool {
+        self.approval_policy.is_some()
+            && (self.permissions.is_some() || self.sandbox_policy.is_some())
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RestoreParams<'a> {
+    thread_id: &'a str,
+    #[serde(flatten)]
+    settings: SettingsBefore,
+}
+
+#[derive(Serialize)]
 struct SandboxPolicy {
     r#type: &'static str,
 }
@@ -231,6 +314,46 @@ mod tests {
         assert_eq!(
             implement_plan(6, "T", "gpt-5.5"),
             r#"{"id":6,"method":"turn/start","params":{"threadId":"T","input":[{"type":"text","text":"Implement the plan."}],"collaborationMode":{"mode":"default","settings":{"model":"gpt-5.5","reasoning_effort":null,"developer_instructions":null}}}}"#
+        );
+    }
+
+    #[test]
+    fn what_held_before_yolo_is_restored() {
+        let resumed = json!({
+            "approvalPolicy": "on-request",
+            "sandbox": {"type": "readOnly", "networkAccess": false},
+            "activePermissionProfile": null,
+        });
+        let before = settings_of(&resumed);
+        assert_eq!(
+            restore_settings(3, "T", Some(&before)),
+            r#"{"id":3,"method":"thread/settings/update","params":{"threadId":"T","approvalPolicy":"on-request","sandboxPolicy":{"networkAccess":false,"type":"readOnly"}}}"#
+        );
+        let resumed = json!({
+            "approvalPolicy": "never",
+            "sandbox": {"type": "dangerFullAccess"},
+            "activePermissionProfile": {"id": ":read-only", "extends": null},
+        });
+        let before = settings_of(&resumed);
+        assert_eq!(
+            restore_settings(4, "T", Some(&before)),
+            r#"{"id":4,"method":"thread/settings/update","params":{"threadId":"T","approvalPolicy":"never","permissions":":read-only"}}"#
+        );
+        let default = r#"{"id":5,"method":"thread/settings/update","params":{"threadId":"T","approvalPolicy":"on-request","permissions":":workspace"}}"#;
+        for unknown in [None, Some("{}"), Some("nonsense"), Some(r#"{"permissions":":danger"}"#)] {
+            assert_eq!(restore_settings(5, "T", unknown), default);
+        }
+    }
+
+    #[test]
+    fn looking_reads_one_thread_and_its_last_turn() {
+        assert_eq!(
+            read_thread(1, "T"),
+            r#"{"id":1,"method":"thread/read","params":{"threadId":"T"}}"#
+        );
+        assert_eq!(
+            last_turn(2, "T"),
+            r#"{"id":2,"method":"thread/turns/list","params":{"threadId":"T","limit":1,"sortDirection":"desc","itemsView":"notLoaded"}}"#
         );
     }
 

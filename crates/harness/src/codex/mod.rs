@@ -43,7 +43,7 @@ mod thread;
 mod transcript;
 mod turn;
 pub mod usage;
-mod wire;
+pub(crate) mod wire;
 
 pub use self::conversation::conversation;
 pub use self::handler::Handler;

@@ -29,4 +29,4 @@ pub mod usage;
 mod wire;
 
 pub use self::handler::Handler;
-pub use self::reply::{Call, abort, create, decide, polls, prompt, reject_question};
+pub use self::reply::{Call, abort, create, decide, in_order, polls, prompt, reject_question};

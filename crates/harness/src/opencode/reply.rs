@@ -12,8 +12,19 @@ pub struct Call {
 }
 
 /// What the server is to be told about a request of a session. `None` if it cannot be told: it
-/// takes no changed input. A second answer gets a 404 and does no harm.
+/// takes no changed input, and no yes to a question. A second answer gets a 404 and does no harm.
+/// Answers are given in the order of the questions: see [`in_order`].
 pub fn decide(session: &str, request: &str, decision: &Decision) -> Option<Vec<Call>> {
+    if is_question(request) {
+        match decision {
+            Decision::Allow { .. } => return None,
+            // It ends the turn, and takes no message.
+            Decision::Deny { .. } => return Some(vec![reject_question(request)]),
+            Decision::Answer { .. }
+            | Decision::ApprovePlan { .. }
+            | Decision::RejectPlan { .. } => {}
+        }
+    }
     match decision {
         Decision::Allow { input: Some(_), .. } => None,
         Decision::Allow { input: None, scope } => {
@@ -44,6 +55,24 @@ pub fn decide(session: &str, request: &str, decision: &Decision) -> Option<Vec<C
     }
 }
 
+/// The answers to a request for answers, in the order of its questions; none to one that was left
+/// out. `None` if one of them answers something else.
+pub fn in_order(request: &Value, answers: &[Answer]) -> Option<Vec<Answer>> {
+    let questions = request["questions"].as_array()?;
+    let texts = questions.iter().map(|question| question["question"].as_str().unwrap_or_default());
+    let texts: Vec<&str> = texts.collect();
+    if !answers.iter().all(|answer| texts.contains(&answer.question.as_str())) {
+        return None;
+    }
+    let answer = |text: &&str| {
+        let given = answers.iter().find(|answer| answer.question == **text);
+        given
+            .cloned()
+            .unwrap_or_else(|| Answer { question: (*text).to_owned(), values: Vec::new() })
+    };
+    Some(texts.iter().map(answer).collect())
+}
+
 /// Turns a question down: the turn ends.
 pub fn reject_question(request: &str) -> Call {
     post(format!("/question/{}/reject", spelled(request)), None)
@@ -71,6 +100,10 @@ pub fn polls() -> [Call; 4] {
         path: path.to_owned(),
         body: None,
     })
+}
+
+fn is_question(request: &str) -> bool {
+    request.starts_with("que_")
 }
 
 fn permission(request: &str, body: Value) -> Call {
@@ -149,6 +182,30 @@ mod tests {
             &[("/question/req_1/reply", Some(json!({"answers": [["Hello"], ["Red", "Blue"]]})))],
         );
         assert_eq!(reject_question("que_1").path, "/question/que_1/reject");
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_the_questions() {
+        let asked = json!({"questions": [{"question": "Name?"}, {"question": "Colour?"}]});
+        let answer = |question: &str, values: &[&str]| Answer {
+            question: question.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+        };
+        let (name, colour) = (answer("Name?", &["deck"]), answer("Colour?", &["Red"]));
+        let given = [colour.clone(), name.clone()];
+        assert_eq!(in_order(&asked, &given), Some(vec![name, colour.clone()]));
+        let one = std::slice::from_ref(&colour);
+        assert_eq!(in_order(&asked, one), Some(vec![answer("Name?", &[]), colour.clone()]));
+        assert_eq!(in_order(&asked, &[answer("Size?", &["L"])]), None);
+        assert_eq!(in_order(&json!({}), one), None);
+    }
+
+    #[test]
+    fn a_question_is_turned_down_and_never_allowed() {
+        let deny = Decision::Deny { message: Some("no".into()), interrupt: false };
+        assert_eq!(decide("ses_1", "que_1", &deny), Some(vec![reject_question("que_1")]));
+        let allow = Decision::Allow { input: None, scope: Scope::Once };
+        assert_eq!(decide("ses_1", "que_1", &allow), None);
     }
 
     #[test]

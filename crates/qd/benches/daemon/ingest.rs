@@ -81,6 +81,7 @@ fn framed(payload: &str) -> Vec<u8> {
         seq: now.subsec_nanos() % 1_000_000,
         harness: "claude-code".to_owned(),
         event: None,
+        entry: None,
         agent: None,
         cut: None,
         payload: payload.as_bytes().to_vec(),

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use qd_broker::hook_intake::{Losses, Spool};
 use qd_broker::layers_file::LayersFile;
+use qd_broker::policy_file::PolicyFile;
 use qd_session::operator::layer::Trouble;
 
 use super::finding::{Finding, Repair};
@@ -123,6 +124,27 @@ pub fn layers(paths: &Paths) -> Vec<Finding> {
         Finding::warn(CHECK, reason).advise("labels of the core show there; see docs/layers.md")
     };
     troubles.iter().map(trouble).collect()
+}
+
+/// The operator's policy: each part that cannot be used. Nothing is allowed by itself until then.
+pub fn policy(paths: &Paths) -> Vec<Finding> {
+    const CHECK: &str = "policy";
+    let path = paths.policy();
+    let PolicyFile { policy, troubles } = PolicyFile::read(&path, &paths.home);
+    let place = path.display();
+    if troubles.is_empty() {
+        let reason = match path.exists() {
+            true => format!("{place}, rules: {}", policy.rules_len()),
+            false => "none: everything is asked".to_owned(),
+        };
+        return vec![Finding::ok(CHECK, reason)];
+    }
+    let finding = |place: String, what: &str| {
+        let advice = "until it is repaired, less is allowed by itself; see docs/policy.md";
+        Finding::bad(CHECK, format!("{place}: {what}")).advise(advice)
+    };
+    let told = troubles.iter().map(|one| finding(format!("{place}, {}", one.place), &one.what));
+    told.collect()
 }
 
 /// What waits, what was lost, and what was no hook at all.

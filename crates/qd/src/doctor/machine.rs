@@ -119,7 +119,7 @@ pub fn clock(paths: &Paths) -> Finding {
     if now < UNIX_EPOCH + CLOCK_MIN {
         return Finding::bad(CHECK, "it is set before 2025").advise("set it: timedatectl");
     }
-    let written = fs::metadata(paths.state.join("journal.db")).and_then(|found| found.modified());
+    let written = fs::metadata(paths.journal()).and_then(|found| found.modified());
     match written {
         Ok(written) if written > now + CLOCK_SLACK => {
             let ahead = written.duration_since(now).unwrap_or_default().as_secs() / 60;

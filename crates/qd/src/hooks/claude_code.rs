@@ -1,9 +1,10 @@
 //! Claude Code: `settings.json` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
 //!
 //! Seen with 2.1.325: the file is strict JSON (one comment, and none of its hooks are loaded), a
-//! byte order mark is accepted, an unknown event does no harm.
+//! byte order mark is accepted, an unknown event does no harm. While a hook on `PermissionRequest`
+//! runs, the dialog is on screen and can be answered there; the hook is then not told.
 
-use super::wanted::{Dialect, Entry, OTLP_ENDPOINT, Telemetry, Wanted, command};
+use super::wanted::{Dialect, Entry, OTLP_ENDPOINT, Telemetry, Wanted, command, waiting_command};
 
 pub const NAME: &str = "claude-code";
 
@@ -17,7 +18,7 @@ const EVENTS: [(&str, Delivery); 19] = [
     ("SessionEnd", Delivery::Awaited),
     ("UserPromptSubmit", Delivery::Awaited),
     ("PreToolUse", Delivery::Background),
-    ("PermissionRequest", Delivery::Awaited),
+    ("PermissionRequest", Delivery::Answered),
     ("PermissionDenied", Delivery::Background),
     ("PostToolUse", Delivery::Background),
     ("PostToolUseFailure", Delivery::Background),
@@ -35,10 +36,11 @@ const EVENTS: [(&str, Delivery); 19] = [
 ];
 
 /// `Awaited` where the client may be gone before a background process has run (its start, its
-/// ends), where the answer will matter, and where a turn begins: a background process is stamped
-/// when it runs, and on a busy machine the turn may be over by then.
+/// ends), and where a turn begins: a background process is stamped when it runs, and on a busy
+/// machine the turn may be over by then. `Answered` where the operator's answer comes back.
 #[derive(Clone, Copy, PartialEq)]
 enum Delivery {
+    Answered,
     Awaited,
     Background,
 }
@@ -47,16 +49,25 @@ enum Delivery {
 /// otherwise get 1.5 s and all others ten minutes.
 const TIMEOUT_S: u32 = 5;
 
+/// A request or an idle session may wait until the next morning. The forwarder goes earlier: with
+/// its session, and when the daemon says so.
+const ANSWER_TIMEOUT_S: u32 = 24 * 60 * 60;
+
 pub fn wanted(forwarder: &str) -> Wanted {
     let command = command(forwarder, NAME);
-    let entry = |(event, delivery)| {
-        let entry = Entry::new(event, &command).with("timeout", TIMEOUT_S);
-        match delivery {
-            Delivery::Awaited => entry,
-            Delivery::Background => entry.with("async", true),
+    let waiting = |options| waiting_command(forwarder, NAME, ANSWER_TIMEOUT_S, options);
+    let entry = |(event, delivery)| match delivery {
+        Delivery::Answered => Entry::new(event, &waiting("")).with("timeout", ANSWER_TIMEOUT_S),
+        Delivery::Awaited => Entry::new(event, &command).with("timeout", TIMEOUT_S),
+        Delivery::Background => {
+            Entry::new(event, &command).with("timeout", TIMEOUT_S).with("async", true)
         }
     };
-    let entries = EVENTS.into_iter().map(entry).collect();
+    // Beside the one that sends: an exit with 2 makes a prompt for the session that stopped.
+    let rewake = Entry::new("Stop", &waiting(" --event Stop"))
+        .with("timeout", ANSWER_TIMEOUT_S)
+        .with("asyncRewake", true);
+    let entries = EVENTS.into_iter().map(entry).chain([rewake]).collect();
     Wanted { dialect: Dialect::Strict, entries, telemetry: None }
 }
 

@@ -5,18 +5,17 @@
 //! and is changed in place. It reads no `hooks.json` that starts with a byte order mark or holds
 //! anything but `hooks` and a `description`; the trust step says so.
 
-use super::wanted::{Dialect, Entry, Wanted, command};
+use super::wanted::{Dialect, Entry, Wanted, command, waiting_command};
 
 pub const NAME: &str = "codex";
 
-/// All there are. The client waits where its process may be gone before a background one has run,
-/// and where the answer will matter.
-const EVENTS: [(&str, bool); 11] = [
+/// All but the one that is answered. The client waits where its process may be gone before a
+/// background one has run.
+const EVENTS: [(&str, bool); 10] = [
     ("SessionStart", true),
     ("SessionEnd", true),
     ("UserPromptSubmit", false),
     ("PreToolUse", false),
-    ("PermissionRequest", true),
     ("PostToolUse", false),
     ("PreCompact", false),
     ("PostCompact", false),
@@ -28,12 +27,18 @@ const EVENTS: [(&str, bool); 11] = [
 /// The forwarder needs 0.2 s at worst. More than 3 s on `SessionEnd` makes Codex warn.
 const TIMEOUT_S: u32 = 3;
 
+/// Its own dialog comes only when the hook has ended, so the operator has half a minute elsewhere.
+/// A hook that leaves by itself falls through in silence; one that is ended is shown as failed.
+const ANSWER_TIMEOUT_S: u32 = 40;
+
 pub fn wanted(forwarder: &str) -> Wanted {
     let command = command(forwarder, NAME);
     let entry = |(event, awaited)| {
         let entry = Entry::new(event, &command).with("timeout", TIMEOUT_S);
         if awaited { entry } else { entry.with("async", true) }
     };
-    let entries = EVENTS.into_iter().map(entry).collect();
+    let waiting = waiting_command(forwarder, NAME, ANSWER_TIMEOUT_S, " --holds-agent");
+    let answered = Entry::new("PermissionRequest", &waiting).with("timeout", ANSWER_TIMEOUT_S);
+    let entries = EVENTS.into_iter().map(entry).chain([answered]).collect();
     Wanted { dialect: Dialect::StrictUnmarked, entries, telemetry: None }
 }

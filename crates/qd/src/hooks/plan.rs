@@ -12,7 +12,7 @@ use jsonc_parser::cst::CstRootNode;
 use serde_json::Value;
 
 use super::json_text::{self, Refused};
-use super::wanted::{Entry, Telemetry, Wanted, program};
+use super::wanted::{Entry, Mode, Telemetry, Wanted, program};
 use editing::{Slot, append_entry, remove_slots, replace_slot, slots};
 
 /// What is to become of a file.
@@ -29,8 +29,8 @@ pub fn install(text: Option<&str>, wanted: &Wanted) -> Result<Plan, Refused> {
     let original = text.unwrap_or_default();
     let root = open(original, wanted)?;
     let mut changes = Vec::new();
-    for entry in &wanted.entries {
-        install_entry(&root, entry, &mut changes);
+    for event in wanted.events() {
+        install_event(&root, &wanted.entries_on(event), &mut changes);
     }
     let unwanted: Vec<Slot> = slots(&root)
         .into_iter()
@@ -47,27 +47,56 @@ pub fn install(text: Option<&str>, wanted: &Wanted) -> Result<Plan, Refused> {
     Ok(Plan { new_text: Some(json_text::print(original, &root)), changes })
 }
 
-fn install_entry(root: &CstRootNode, entry: &Entry, changes: &mut Vec<String>) {
-    let mut ours: Vec<Slot> = slots(root)
-        .into_iter()
-        .filter(|slot| slot.is_ours() && slot.event == entry.event)
-        .collect();
-    match ours.as_slice() {
-        [slot] if slot.is_unmatched() && slot.value() == Some(entry.value()) => {}
-        [slot] if slot.is_unmatched() => {
-            replace_slot(slot, entry);
-            changes.push(format!("change the hook on {}", entry.event));
+/// The entries are all those of one event.
+fn install_event(root: &CstRootNode, entries: &[&Entry], changes: &mut Vec<String>) {
+    match pairs(entries, ours_on(root, entries[0].event)) {
+        Ok(pairs) => {
+            for (entry, slot) in pairs {
+                match slot {
+                    Some(slot) if slot.value() == Some(entry.value()) => {}
+                    Some(slot) => {
+                        replace_slot(&slot, entry);
+                        changes.push(format!("change the hook on {}", entry.label()));
+                    }
+                    None => {
+                        append_entry(root, entry);
+                        changes.push(format!("add a hook on {}", entry.label()));
+                    }
+                }
+            }
         }
-        [] => {
-            append_entry(root, entry);
-            changes.push(format!("add a hook on {}", entry.event));
-        }
-        _ => {
-            remove_slots(std::mem::take(&mut ours), &|_| true);
-            append_entry(root, entry);
-            changes.push(format!("change the hooks on {} into one", entry.event));
+        Err(surplus) => {
+            remove_slots(surplus, &|_| true);
+            entries.iter().for_each(|entry| append_entry(root, entry));
+            let what = if entries.len() == 1 { "into one" } else { "into two" };
+            changes.push(format!("change the hooks on {} {what}", entries[0].event));
         }
     }
+}
+
+fn ours_on(root: &CstRootNode, event: &str) -> Vec<Slot> {
+    slots(root).into_iter().filter(|slot| slot.is_ours() && slot.event == event).collect()
+}
+
+/// Which hook of ours is which of the wanted ones on the same event: one of the same mode, else
+/// any, as an older version may have left it. All of ours come back if they are too many, or run
+/// only for some of the event.
+fn pairs<'a>(
+    entries: &[&'a Entry],
+    mut ours: Vec<Slot>,
+) -> Result<Vec<(&'a Entry, Option<Slot>)>, Vec<Slot>> {
+    if ours.len() > entries.len() || !ours.iter().all(Slot::is_unmatched) {
+        return Err(ours);
+    }
+    let mut pairs: Vec<(&Entry, Option<Slot>)> = Vec::new();
+    for entry in entries {
+        let same = ours.iter().position(|slot| slot.mode() == entry.mode());
+        pairs.push((entry, same.map(|place| ours.remove(place))));
+    }
+    for (_, slot) in pairs.iter_mut().filter(|(_, slot)| slot.is_none()) {
+        *slot = ours.pop();
+    }
+    Ok(pairs)
 }
 
 fn install_telemetry(root: &CstRootNode, telemetry: &Telemetry, changes: &mut Vec<String>) {
@@ -171,10 +200,12 @@ fn strip(
 /// How a file stands to what is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    pub missing: Vec<&'static str>,
+    pub missing: Vec<String>,
     pub changed: Vec<String>,
-    /// Events whose hook runs as wanted.
-    pub good: Vec<&'static str>,
+    /// Of a version that could not be answered: they send where they would wait now.
+    pub old: Vec<String>,
+    /// Those that run as wanted.
+    pub good: Vec<String>,
     /// The programs that our entries run.
     pub programs: Vec<String>,
     pub telemetry: TelemetryFound,
@@ -193,6 +224,7 @@ pub fn inspect(text: Option<&str>, wanted: &Wanted) -> Result<Findings, Refused>
     let mut findings = Findings {
         missing: Vec::new(),
         changed: Vec::new(),
+        old: Vec::new(),
         good: Vec::new(),
         programs: Vec::new(),
         telemetry: wanted
@@ -200,14 +232,22 @@ pub fn inspect(text: Option<&str>, wanted: &Wanted) -> Result<Findings, Refused>
             .as_ref()
             .map_or(TelemetryFound::Absent, |telemetry| telemetry_found(&root, telemetry)),
     };
-    for entry in &wanted.entries {
-        let mut of_event = ours.iter().filter(|slot| slot.event == entry.event);
-        match (of_event.next(), of_event.next()) {
-            (None, _) => findings.missing.push(entry.event),
-            (Some(slot), None) if slot.is_unmatched() && slot.value() == Some(entry.value()) => {
-                findings.good.push(entry.event);
-            }
-            (Some(_), _) => findings.changed.push(entry.event.to_owned()),
+    for event in wanted.events() {
+        let entries = wanted.entries_on(event);
+        let Ok(pairs) = pairs(&entries, ours_on(&root, event)) else {
+            findings.changed.push(event.to_owned());
+            continue;
+        };
+        let has_any = pairs.iter().any(|(_, slot)| slot.is_some());
+        for (entry, slot) in pairs {
+            let list = match slot {
+                Some(slot) if slot.value() == Some(entry.value()) => &mut findings.good,
+                Some(slot) if slot.mode() == entry.mode() => &mut findings.changed,
+                Some(_) => &mut findings.old,
+                None if has_any && entry.mode() == Mode::Wait => &mut findings.old,
+                None => &mut findings.missing,
+            };
+            list.push(entry.label());
         }
     }
     for slot in &ours {

@@ -43,6 +43,8 @@ struct Status {
     state: State,
     missing: Vec<String>,
     changed: Vec<String>,
+    /// Those of an older version: installing again brings them up to date.
+    old: Vec<String>,
     /// Programs that our entries run and that are not there.
     gone: Vec<String>,
     untrusted: Vec<String>,
@@ -85,6 +87,7 @@ impl Status {
             state: State::NotInstalled,
             missing: Vec::new(),
             changed: Vec::new(),
+            old: Vec::new(),
             gone: Vec::new(),
             untrusted: Vec::new(),
             telemetry: TelemetryFound::Absent,
@@ -101,7 +104,8 @@ impl Status {
         let file = SettingsFile::read(&self.file)?;
         let findings = plan::inspect(file.text(), &wanted)?;
         self.telemetry = findings.telemetry;
-        let is_absent = findings.good.is_empty() && findings.changed.is_empty();
+        let is_absent =
+            findings.good.is_empty() && findings.changed.is_empty() && findings.old.is_empty();
         if self.product == Product::Codex {
             let config = SettingsFile::read(&folder.join("config.toml"))?;
             let text = config.text().unwrap_or_default();
@@ -112,8 +116,9 @@ impl Status {
         if is_absent {
             return Ok(());
         }
-        self.missing = findings.missing.iter().map(|event| (*event).to_owned()).collect();
+        self.missing = findings.missing;
         self.changed = findings.changed;
+        self.old = findings.old;
         self.gone = findings.programs.into_iter().filter(|path| !is_program(path)).collect();
         if let Some((pointer, off)) = self.product.off_switch()
             && plan::value_at(file.text().unwrap_or_default(), &wanted, pointer)
@@ -122,7 +127,7 @@ impl Status {
             let key = pointer.trim_start_matches('/').replace('/', ".");
             self.notes.push(format!("no hook runs: `{key}` is {off} in its settings"));
         }
-        let drift = [&self.missing, &self.changed, &self.gone, &self.untrusted];
+        let drift = [&self.missing, &self.changed, &self.old, &self.gone, &self.untrusted];
         let is_whole = drift.iter().all(|list| list.is_empty());
         self.state = if is_whole { State::Installed } else { State::Partly };
         Ok(())
@@ -142,10 +147,11 @@ impl Status {
         }
     }
 
-    fn drift(&self) -> [(&'static str, &Vec<String>); 4] {
+    fn drift(&self) -> [(&'static str, &Vec<String>); 5] {
         [
             ("missing", &self.missing),
             ("changed", &self.changed),
+            ("of an older version", &self.old),
             ("program gone", &self.gone),
             ("not trusted by Codex", &self.untrusted),
         ]
@@ -191,7 +197,7 @@ impl Status {
         };
         json!({"harness": self.product.name(), "state": self.state.name(),
             "file": self.file.display().to_string(), "missing": self.missing,
-            "changed": self.changed, "gone": self.gone, "untrusted": self.untrusted,
+            "changed": self.changed, "old": self.old, "gone": self.gone, "untrusted": self.untrusted,
             "telemetry": telemetry, "notes": self.notes, "error": error})
     }
 }

@@ -17,6 +17,23 @@ pub struct Wanted {
     pub telemetry: Option<Telemetry>,
 }
 
+impl Wanted {
+    /// Each once, in their order.
+    pub fn events(&self) -> Vec<&'static str> {
+        let mut events = Vec::new();
+        for entry in &self.entries {
+            if !events.contains(&entry.event) {
+                events.push(entry.event);
+            }
+        }
+        events
+    }
+
+    pub fn entries_on(&self, event: &str) -> Vec<&Entry> {
+        self.entries.iter().filter(|entry| entry.event == event).collect()
+    }
+}
+
 /// What the client itself can read. A file it cannot read would hold hooks that never run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -45,6 +62,20 @@ impl Entry {
         self
     }
 
+    /// The forwarder's mode.
+    pub fn mode(&self) -> Mode {
+        let command = self.fields.iter().find(|(key, _)| *key == "command");
+        command.and_then(|(_, command)| command.as_str()).map_or(Mode::Send, mode)
+    }
+
+    /// Its name for people: an event may have two hooks.
+    pub fn label(&self) -> String {
+        match self.mode() {
+            Mode::Send => self.event.to_owned(),
+            Mode::Wait => format!("{} (waits)", self.event),
+        }
+    }
+
     pub fn value(&self) -> Value {
         self.fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
     }
@@ -69,6 +100,29 @@ pub fn command(forwarder: &str, harness: &str) -> String {
     format!("{} send --harness {harness}", quoted(forwarder))
 }
 
+/// The same for a hook that waits for an answer; `options` are more words for the forwarder. It is
+/// to leave by itself before the client ends it, which some clients show as a failure.
+pub fn waiting_command(forwarder: &str, harness: &str, timeout_s: u32, options: &str) -> String {
+    let within = timeout_s - LEAVES_BEFORE_TIMEOUT_S;
+    format!("{} wait --harness {harness} --within {within}{options}", quoted(forwarder))
+}
+
+/// Time for a busy machine to start the forwarder and to see it end.
+const LEAVES_BEFORE_TIMEOUT_S: u32 = 10;
+
+/// Whether the forwarder goes on at once or stays for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Send,
+    Wait,
+}
+
+/// The mode in a command of ours.
+pub fn mode(command: &str) -> Mode {
+    let (_, options) = first_word(command);
+    if options.split_whitespace().next() == Some("wait") { Mode::Wait } else { Mode::Send }
+}
+
 fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
     if !path.is_empty() && path.chars().all(plain) {
@@ -77,8 +131,13 @@ fn quoted(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''"))
 }
 
-/// The program that a shell would run: the first word, with its quotes taken off.
+/// The program that a shell would run.
 pub fn program(command: &str) -> String {
+    first_word(command).0
+}
+
+/// The first word, with its quotes taken off, and what follows it.
+fn first_word(command: &str) -> (String, &str) {
     let mut word = String::new();
     let mut quote = None;
     let mut chars = command.trim_start().chars();
@@ -91,7 +150,7 @@ pub fn program(command: &str) -> String {
             _ => word.push(c),
         }
     }
-    word
+    (word, chars.as_str())
 }
 
 pub fn is_ours(command: &str) -> bool {
@@ -122,9 +181,11 @@ mod tests {
     #[test]
     fn a_quoted_path_comes_back_whole() {
         for path in
-            ["/opt/qd-hook", "/a b/qd-hook", "/it's/qd-hook", "/a\"b$c/qd-hook", "/ü/qd-hook"]
+            ["/opt/qd-hook", "/a wait b/qd-hook", "/it's/qd-hook", "/a\"b$c/qd-hook", "/ü/qd-hook"]
         {
             assert_eq!(program(&command(path, "codex")), path);
+            assert_eq!(mode(&command(path, "codex")), Mode::Send);
+            assert_eq!(mode(&waiting_command(path, "codex", 40, "")), Mode::Wait);
         }
     }
 }

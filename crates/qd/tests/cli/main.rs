@@ -2,9 +2,11 @@
 
 mod alone;
 mod asking;
+mod auditing;
 mod contract;
 mod demo;
 mod doctor;
+mod policy;
 mod recording;
 mod service;
 mod usage;

@@ -92,12 +92,15 @@ fn differences(path: &str, found: &Value, expected: &Value, lines: &mut Vec<Stri
 }
 
 /// Cards by their ids, without what a card is not shown anew for: the list of its signs, and when
-/// the last one came. A daemon also sees on its own which process ran a hook.
+/// the last one came. A daemon also sees on its own which process ran a hook, and what can be done
+/// about it.
 pub fn sorted(mut cards: Vec<Value>) -> Vec<Value> {
     for card in &mut cards {
         card["agentState"].as_object_mut().expect("a state").remove("evidence");
         let card = card.as_object_mut().expect("a card");
-        card.retain(|name, _| name != "lastSignal" && name != "where");
+        let is_its_own =
+            |name: &String| ["lastSignal", "where", "capabilities"].contains(&name.as_str());
+        card.retain(|name, _| !is_its_own(name));
     }
     cards.sort_by_key(|card| card["sessionId"].to_string());
     cards

@@ -2,6 +2,8 @@
 
 mod crowd;
 mod disk;
+mod keeper;
+mod waiting;
 mod world;
 
 use std::io::Write;
@@ -195,7 +197,7 @@ fn an_input_that_is_closed_or_stays_open_does_not_stop_the_hook() {
 #[test]
 fn a_command_line_with_mistakes_is_silent_and_still_sends_what_it_can() {
     let world = World::new();
-    for line in ["", "sned", "wait --harness codex", "--help"] {
+    for line in ["", "sned", "stay --harness codex", "--help"] {
         world.hook(line).run(b"");
     }
     assert!(!world.spool_folder().exists());

@@ -38,7 +38,7 @@ fn a_program_reads_json() {
     );
     let done = home.hooks(&["install", "--json", "--yes"]).expect(0).json();
     assert_eq!(done["applied"], true);
-    assert_eq!(done["harnesses"][0]["files"][0]["changes"].as_array().unwrap().len(), 19);
+    assert_eq!(done["harnesses"][0]["files"][0]["changes"].as_array().unwrap().len(), 20);
     let again = home.hooks(&["install", "--json", "--yes"]).expect(0).json();
     assert_eq!(again["harnesses"][0]["state"], "nothing_to_do");
 }

@@ -30,7 +30,7 @@ fn status_follows_what_happens_to_the_file() {
     assert_eq!(status["state"], "partly");
     assert_eq!(
         (&status["missing"], &status["changed"]),
-        (&json!(["Stop"]), &json!(["SessionEnd"]))
+        (&json!(["Stop", "Stop (waits)"]), &json!(["SessionEnd"]))
     );
     assert_eq!(status["notes"].as_array().unwrap().len(), 1);
     home.hooks(&["install", "--yes"]).expect(0);
@@ -44,6 +44,37 @@ fn status_follows_what_happens_to_the_file() {
     let told = home.hooks(&["status", "claude-code"]).expect(0).out;
     assert!(told.starts_with("claude-code: partly ("), "{told}");
     assert!(told.contains("program gone: /"), "{told}");
+}
+
+#[test]
+fn hooks_of_an_older_version_are_told_and_brought_up_to_date_and_leave_no_trace() {
+    let home = Home::new("status_old");
+    let before = "{\n  \"model\": \"opus\"\n}\n";
+    home.write(CLAUDE, before);
+    home.hooks(&["install", "--yes"]).expect(0);
+    let mut value: Value = serde_json::from_str(&home.read(CLAUDE)).unwrap();
+    let new = value["hooks"].clone();
+    let sends = value["hooks"]["Stop"][0].clone();
+    let groups = value["hooks"].as_object_mut().unwrap();
+    groups["PermissionRequest"] = json!([sends]);
+    groups["Stop"] = json!([sends]);
+    home.write(CLAUDE, &format!("{value:#}\n"));
+
+    let status = claude(&home);
+    assert_eq!(status["state"], "partly");
+    assert_eq!(status["old"], json!(["PermissionRequest (waits)", "Stop (waits)"]));
+    assert_eq!((&status["missing"], &status["changed"]), (&json!([]), &json!([])));
+    let told = home.hooks(&["status", "claude-code"]).expect(0).out;
+    assert!(told.contains("of an older version: PermissionRequest (waits), Stop"), "{told}");
+
+    let shown = home.hooks(&["install", "--dry-run"]).expect(0).out;
+    assert!(shown.contains("+") && shown.contains("\"asyncRewake\": true"), "{shown}");
+    home.hooks(&["install", "--yes"]).expect(0);
+    assert_eq!(claude(&home)["state"], "installed");
+    let upgraded: Value = serde_json::from_str(&home.read(CLAUDE)).unwrap();
+    assert_eq!(upgraded["hooks"], new);
+    home.hooks(&["uninstall", "--yes"]).expect(0);
+    assert_eq!(home.read(CLAUDE), before);
 }
 
 #[test]

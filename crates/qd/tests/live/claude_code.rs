@@ -2,6 +2,8 @@
 //! witnesses. Everything here is knowable without hooks too: the registry says who waits, the
 //! transcript says for what.
 
+mod acting;
+
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
 
@@ -186,6 +188,50 @@ fn who_comes_late_sees_the_permission_with_hooks() {
 #[test]
 fn who_comes_late_sees_the_permission_without_hooks() {
     who_comes_late_sees_the_permission(Missing);
+}
+
+/// Its hooks on a request and on a turn's end wait where no daemon is to release them; the terminal
+/// does not notice, and they end with it.
+#[test]
+#[cfg(target_os = "linux")]
+fn hooks_that_wait_are_in_nobodys_way_and_end_with_their_client() {
+    let script = Script::new().calls("Bash", touch("made")).says("The file is there.");
+    let claude = Claude::alone(Installed, script);
+    claude.submit("make a file");
+    claude.terminal.wait_for_text(DIALOG).unwrap();
+    let waiting = |count| {
+        eventually(&format!("{count} hooks that wait"), || {
+            (waiting_hooks(&claude.world) == count).then_some(())
+        });
+    };
+    waiting(1);
+    claude.terminal.press_until_gone(Key::Enter, DIALOG).unwrap();
+    claude.terminal.wait_for_text("The file is there.").unwrap();
+    assert!(claude.world.home.workspace().join("made").exists());
+    eventually("an idle client", || (claude.registry()["status"] == "idle").then_some(()));
+    // The client does not end the first one, and starts the second in the background.
+    waiting(2);
+    let pid = claude.terminal.pid().expect("it runs");
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    waiting(0);
+}
+
+/// Forwarders of this home that wait.
+#[cfg(target_os = "linux")]
+fn waiting_hooks(world: &World) -> usize {
+    let home = format!("HOME={}", world.home.path().display());
+    let is_of_home = |pid: &str| {
+        let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let (words, variables) = (read("cmdline"), read("environ"));
+        let mut words = words.split(|byte| *byte == 0);
+        words.next().is_some_and(|program| program.ends_with(b"/qd-hook"))
+            && words.next() == Some(b"wait")
+            && variables.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+    };
+    let entries = std::fs::read_dir("/proc").expect("processes");
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| is_of_home(name)).count()
 }
 
 fn question() -> Value {

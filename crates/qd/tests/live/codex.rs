@@ -328,3 +328,50 @@ fn an_exec_run_calls_nobody_and_ends() {
     let shown = world.shown(session);
     assert!(!shown.contains(&"needs_permission".into()), "{shown:?}");
 }
+
+/// A permission is allowed, a question answered, a prompt sent and a turn ended, all from
+/// elsewhere, while the terminal shows it.
+#[test]
+fn a_terminal_on_the_daemon_is_acted_on_from_elsewhere() {
+    let world = World::served(Script::new());
+    world.model.then(wants_out(&world).says("The file is there."));
+    let terminal = codex(&world, Attached, &[]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    wait(&world, "needs-permission");
+    // Its daemon says that somebody is asked; for what, its rollout says a moment later.
+    let card = eventually("a way to it", || {
+        let card = world.status().into_iter().next()?;
+        (card["requests"][0]["way"] == "codex").then_some(card)
+    });
+    let session = card["vendorId"].as_str().expect("an id");
+    assert_eq!(world.must(&["approve", session]), "delivered");
+    terminal.wait_for_text("The file is there.").unwrap();
+    assert!(world.home.path().join("made").exists());
+    wait(&world, "task-complete");
+
+    let gate = Gate::new();
+    world.model.then(Script::new().replies(Reply::says("For ever.").held_before_end(&gate)));
+    world.must(&["send", session, "talk", "to", "me"]);
+    terminal.wait_for_text("talk to me").unwrap();
+    wait(&world, "autonomous");
+    world.must(&["interrupt", session]);
+    wait(&world, "interrupted,idle");
+}
+
+/// Without the daemon its hook waits while somebody looks at the board, before any dialog shows.
+#[test]
+fn a_permission_of_a_lone_terminal_is_allowed_through_its_hook() {
+    let world = World::served(Script::new());
+    world.model.then(wants_out(&world).says("The file is there."));
+    let terminal = codex(&world, Hooked, &[]);
+    terminal.submit("make a file outside").unwrap();
+    let card = eventually("a hook that waits", || {
+        let card = world.status().into_iter().next()?;
+        (card["requests"][0]["way"] == "hook").then_some(card)
+    });
+    world.must(&["approve", card["vendorId"].as_str().expect("an id")]);
+    terminal.wait_for_text("The file is there.").unwrap();
+    assert!(world.home.path().join("made").exists());
+    wait(&world, "task-complete");
+}

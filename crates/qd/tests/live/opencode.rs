@@ -131,3 +131,40 @@ fn who_comes_late_to_opencode_sees_what_waits() {
 fn who_comes_late_to_kilo_sees_what_waits() {
     who_comes_late_sees_what_waits(KILO);
 }
+
+/// Permission, question, prompt and interrupt, all from elsewhere.
+fn it_is_acted_on_from_elsewhere(make: Make) {
+    let script = wants_a_file().says("The file is made.");
+    let world = World::served(script.calls("question", question()).says("Hi it is."));
+    let server = server(&world, make);
+    let id = session(&server);
+    prompt(&server, &id, "make a file");
+    let card = world.wait(&id, "needs-permission");
+    assert_eq!(card["requests"][0]["way"], "opencode", "{card:#}");
+    assert_eq!(world.must(&["approve", &id]), "delivered");
+    world.wait(&id, "task-complete");
+    assert!(world.home.workspace().join("made").exists());
+    world.must(&["send", &id, "ask", "me"]);
+    world.wait(&id, "awaiting-input");
+    world.must(&["answer", &id, "Hi"]);
+    world.wait(&id, "task-complete");
+    let asked = |request: &Request| request.brings("Hi");
+    world.model.wait_for_request("the answer", asked).unwrap();
+
+    let gate = Gate::new();
+    world.model.then(Script::new().replies(Reply::says("For ever.").held_before_end(&gate)));
+    world.must(&["send", &id, "talk", "to", "me"]);
+    world.wait(&id, "autonomous");
+    world.must(&["interrupt", &id]);
+    world.wait(&id, "interrupted");
+}
+
+#[test]
+fn opencode_is_acted_on_from_elsewhere() {
+    it_is_acted_on_from_elsewhere(OPENCODE);
+}
+
+#[test]
+fn kilo_is_acted_on_from_elsewhere() {
+    it_is_acted_on_from_elsewhere(KILO);
+}

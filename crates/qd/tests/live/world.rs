@@ -76,6 +76,21 @@ impl World {
         }
     }
 
+    /// `qd` with these words: whether it did what was asked, and what it said.
+    pub fn qd(&self, arguments: &[&str]) -> (bool, String) {
+        let program = self.client(arguments).headless().expect("qd");
+        let done = self.finished(&program, PATIENCE);
+        let said = [program.lines(), program.errors()].concat().join("\n");
+        (done, said)
+    }
+
+    /// The same, where it must do it.
+    pub fn must(&self, arguments: &[&str]) -> String {
+        let (done, said) = self.qd(arguments);
+        assert!(done, "qd {arguments:?}: {said}\n{}", self.picture());
+        said
+    }
+
     /// `qd status --json`: the sessions on the board.
     pub fn status(&self) -> Vec<Value> {
         let status = self.client(&["status", "--json"]).headless().expect("qd status");

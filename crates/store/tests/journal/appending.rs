@@ -118,6 +118,7 @@ fn a_batch_is_one_thing() {
         aliases: vec![alias(session(1))],
         meta: vec![offset("10")],
         deliveries: vec![delivery("scan", 1), delivery("scan", 2)],
+        ..Batch::default()
     };
     assert_eq!(journal.write(&batch).wait().expect("written"), Written::Fresh(1..3));
     let again = Batch {

@@ -1,6 +1,7 @@
 //! The journal from outside: what it promises, and what it does when the world breaks.
 
 mod appending;
+mod decisions;
 mod full_disk;
 mod killed;
 mod loading;

@@ -1,7 +1,7 @@
 //! Journals of other versions. The old ones are made here, as the program of that time made them.
 
 use qd_session::event::Snapshot;
-use qd_store::{Alias, Error, Journal, Settings, Written};
+use qd_store::{Alias, DecisionLog, Ends, Error, Journal, Settings, Written};
 use rusqlite::{Connection, params};
 
 use super::sample::{Live, delivery, entries, loaded, session};
@@ -70,6 +70,32 @@ fn a_journal_of_version_1_is_migrated_and_folds_as_before() {
     let (journal, opened) = scratch.opened(Settings::default());
     assert_eq!(opened.migrated_from, None);
     assert_eq!(journal.alias("codex", "v").expect("readable"), Some(session(1)));
+}
+
+/// What the second version added; never to be changed.
+const VERSION_2: &str = "
+    CREATE TABLE alias (harness TEXT NOT NULL, vendor_id TEXT NOT NULL, session INTEGER NOT NULL,
+        PRIMARY KEY (harness, vendor_id)) WITHOUT ROWID;
+    CREATE INDEX alias_of_session ON alias (session);
+    CREATE TABLE delivered (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body BLOB);
+    INSERT INTO delivered (id, body) VALUES ('spool-1', x'00');
+    UPDATE schema_version SET version = 2;";
+
+#[test]
+fn a_journal_of_version_2_is_migrated_and_takes_records() {
+    let scratch = Scratch::new();
+    let live = version_1(&scratch.sql());
+    scratch.sql().execute_batch(VERSION_2).expect("the old schema");
+    let log = DecisionLog::open(&scratch.journal()).expect("readable").expect("there");
+    let ends = log.follow(|_, line| panic!("{line:?}")).expect("readable");
+    assert_eq!(ends, Ends::default());
+    let (journal, opened) = scratch.opened(Settings::default());
+    assert_eq!(opened.migrated_from, Some(2));
+    assert_eq!(loaded(&journal), live.bytes());
+    let known = journal.append_once(delivery("spool", 1), entries(1, 5..6)).wait();
+    assert_eq!(known.expect("written"), Written::Repeated);
+    super::decisions::write(&journal, 1..4);
+    assert_eq!(super::decisions::whole(&scratch.journal()), 3);
 }
 
 #[test]

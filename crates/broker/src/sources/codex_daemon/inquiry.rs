@@ -123,6 +123,11 @@ impl Inquiry {
         self.is_listed && self.asked.is_none() && self.to_read.is_empty()
     }
 
+    /// The threads that were heard of and are loaded.
+    pub fn loaded(&self) -> &BTreeSet<String> {
+        &self.loaded
+    }
+
     /// The threads that are loaded, once that is known.
     pub fn listed(&self) -> Option<&BTreeSet<String>> {
         self.is_listed.then_some(&self.loaded)

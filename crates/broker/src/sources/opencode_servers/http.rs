@@ -2,18 +2,22 @@
 
 use std::io;
 
-use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, AUTHORIZATION, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::http::request::Builder;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use qd_harness::opencode::Call;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::address::Address;
-use crate::limits::{EVENT_SILENCE_MAX, SERVER_MESSAGE_BYTES_MAX, SERVER_REPLY_WAIT};
+use crate::limits::{
+    ERRAND_REPLY_WAIT, EVENT_SILENCE_MAX, SERVER_MESSAGE_BYTES_MAX, SERVER_REPLY_WAIT,
+};
 use crate::sources::live::Trouble;
 
 /// A response whose body may not be read yet.
@@ -35,21 +39,40 @@ impl Drop for Connection {
 
 /// The status and the whole body.
 pub async fn get(address: &Address, path: &str) -> Result<(u16, Bytes), Trouble> {
-    let whole = async {
-        let Answer { response, connection: _connection } = ask(address, path, "*/*").await?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), SERVER_MESSAGE_BYTES_MAX).collect();
-        let body = body.await.map_err(|error| match error.is::<LengthLimitError>() {
-            true => Trouble::TooLong,
-            false => Trouble::Closed,
-        })?;
-        Ok((status.as_u16(), body.to_bytes()))
-    };
-    let (status, body) = timeout(SERVER_REPLY_WAIT, whole).await.unwrap_or(Err(Trouble::Silent))?;
+    let answered = async { whole(ask(address, path, "*/*").await?).await };
+    let answered = timeout(SERVER_REPLY_WAIT, answered).await;
+    let (status, body) = answered.unwrap_or(Err(Trouble::Silent))?;
     if locked(status) {
         return Err(Trouble::Locked);
     }
     Ok((status, body))
+}
+
+/// Why a call has no response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Nothing was sent.
+    NotSent(Trouble),
+    /// It may have been heard.
+    Sent,
+}
+
+/// A call that changes something: the status and the whole body.
+pub async fn call(address: &Address, call: &Call) -> Result<(u16, Bytes), Unanswered> {
+    let stream = timeout(ERRAND_REPLY_WAIT, reached(address)).await;
+    let stream = stream.unwrap_or(Err(Trouble::Silent)).map_err(Unanswered::NotSent)?;
+    let request = Request::builder().method(call.method).uri(&call.path);
+    let request = match call.body {
+        Some(_) => request.header(CONTENT_TYPE, "application/json"),
+        None => request,
+    };
+    let body = call.body.as_ref().map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+    let answered = async { whole(exchange(address, stream, request, body).await?).await };
+    match timeout(ERRAND_REPLY_WAIT, answered).await {
+        Ok(Ok((status, _))) if locked(status) => Err(Unanswered::NotSent(Trouble::Locked)),
+        Ok(Ok(answered)) => Ok(answered),
+        Ok(Err(_)) | Err(_) => Err(Unanswered::Sent),
+    }
 }
 
 /// A stream of events, as bytes.
@@ -86,23 +109,48 @@ impl Events {
 }
 
 async fn ask(address: &Address, path: &str, accept: &str) -> Result<Answer, Trouble> {
+    let stream = reached(address).await?;
+    let request = Request::get(path).header(ACCEPT, accept);
+    exchange(address, stream, request, Bytes::new()).await
+}
+
+async fn reached(address: &Address) -> Result<TcpStream, Trouble> {
     let unreachable = |error: io::Error| Trouble::Unreachable(error.kind());
-    let stream = TcpStream::connect(&address.host).await.map_err(unreachable)?;
+    TcpStream::connect(&address.host).await.map_err(unreachable)
+}
+
+async fn exchange(
+    address: &Address,
+    stream: TcpStream,
+    mut request: Builder,
+    body: Bytes,
+) -> Result<Answer, Trouble> {
     let shaken = http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = shaken.map_err(|error| trouble(&error))?;
     let connection = Connection(tokio::spawn(async move {
         // Its failure is told by the response or its body.
         let _ = connection.await;
     }));
-    let mut request = Request::get(path).header(HOST, &address.host).header(ACCEPT, accept);
+    request = request.header(HOST, &address.host);
     if let Some(authorization) = &address.authorization {
         request = request.header(AUTHORIZATION, authorization);
     }
-    let request = request.body(Empty::<Bytes>::new());
+    let request = request.body(Full::new(body));
     // Only a name that is none could be in the way.
     let request = request.map_err(|_| Trouble::Unreachable(io::ErrorKind::InvalidInput))?;
     let response = sender.send_request(request).await.map_err(|error| trouble(&error))?;
     Ok(Answer { response, connection })
+}
+
+async fn whole(answer: Answer) -> Result<(u16, Bytes), Trouble> {
+    let Answer { response, connection: _connection } = answer;
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), SERVER_MESSAGE_BYTES_MAX).collect();
+    let body = body.await.map_err(|error| match error.is::<LengthLimitError>() {
+        true => Trouble::TooLong,
+        false => Trouble::Closed,
+    })?;
+    Ok((status, body.to_bytes()))
 }
 
 fn locked(status: u16) -> bool {

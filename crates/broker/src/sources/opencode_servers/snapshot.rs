@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::address::Address;
 use super::http::get;
+use super::spelled;
 use crate::limits::{SERVER_DIRECTORIES_MAX, SERVER_PARENTS_MAX, SERVER_SESSIONS_MAX};
 use crate::sources::live::{Outlet, SourceNews, Trouble};
 
@@ -24,20 +25,30 @@ struct Exchange {
     body: Value,
 }
 
-/// Asks, and returns all of it as one batch: a response does not say to what.
+/// How a server stands.
+pub struct Snapshot {
+    /// All of it as one batch: a response does not say to what.
+    pub news: Vec<SourceNews>,
+    /// Sessions that work or wait there.
+    pub busy: BTreeSet<String>,
+    /// Sessions that were changed since it was started, here or by another server of this home.
+    pub listed: BTreeSet<String>,
+}
+
 pub async fn snapshot(
     address: &Address,
     outlet: &Outlet,
     since: Timestamp,
     heard: &BTreeSet<String>,
-) -> Result<Vec<SourceNews>, Trouble> {
+) -> Result<Snapshot, Trouble> {
     let asking = Asking { address, now: outlet.now };
-    let directories = asking.directories(since, heard).await?;
+    let (directories, listed) = asking.directories(since, heard).await?;
     let mut lists = Vec::new();
     for path in ["/permission", "/question", "/session/status"] {
         lists.extend(asking.merged(path, &directories).await?);
     }
-    let mut exchanges = asking.sessions(&named(&lists)).await?;
+    let busy = named(&lists);
+    let mut exchanges = asking.sessions(&busy).await?;
     exchanges.extend(lists);
     let tell = |exchange: Exchange| {
         let request = json!({ "method": "GET", "path": exchange.path, "body": null });
@@ -50,7 +61,8 @@ pub async fn snapshot(
             told(Direction::FromAgent, exchange.answered_at, &response),
         ]
     };
-    Ok(exchanges.into_iter().flat_map(tell).collect())
+    let news = exchanges.into_iter().flat_map(tell).collect();
+    Ok(Snapshot { news, busy, listed })
 }
 
 struct Asking<'a> {
@@ -60,14 +72,16 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// Where it has worked: the sessions it changed, and what was heard before. One place that
-    /// stands for where it was started, if it cannot say.
+    /// stands for where it was started, if it cannot say. And those sessions.
     async fn directories(
         &self,
         since: Timestamp,
         heard: &BTreeSet<String>,
-    ) -> Result<Vec<Option<String>>, Trouble> {
+    ) -> Result<(Vec<Option<String>>, BTreeSet<String>), Trouble> {
         let path = format!("/experimental/session?start={}&limit={SERVER_SESSIONS_MAX}", since.0);
-        let Some(listed) = self.ask(&path).await? else { return Ok(vec![None]) };
+        let Some(listed) = self.ask(&path).await? else {
+            return Ok((vec![None], BTreeSet::new()));
+        };
         let sessions = listed.body.as_array().map(Vec::as_slice).unwrap_or_default();
         let of_session = |session: &Value| session["directory"].as_str().map(str::to_owned);
         let mut directories: Vec<Option<String>> = Vec::new();
@@ -78,7 +92,8 @@ impl Asking<'_> {
                 directories.push(Some(directory));
             }
         }
-        Ok(directories)
+        let ids = sessions.iter().filter_map(|session| session["id"].as_str().map(str::to_owned));
+        Ok((directories, ids.collect()))
     }
 
     /// The lists of all directories in one; none if a directory would not say.
@@ -154,16 +169,4 @@ fn named(lists: &[Exchange]) -> BTreeSet<String> {
         }
     }
     named
-}
-
-/// A value as a part of a path or a query.
-fn spelled(value: &str) -> String {
-    value.bytes().fold(String::with_capacity(value.len()), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-        text
-    })
 }

@@ -45,17 +45,20 @@ impl Session {
             return;
         }
         let kind = Kind::of_tool(tool);
+        // What its hook asked before the call was known is the same request.
+        let known = self.requests.of_call(id);
+        let request = known.clone().unwrap_or_else(|| RequestId::new(id));
         // The registry is ahead of the transcript: this is what its dialog is about.
         let since = Timestamp(notes.at.0.saturating_sub(DIALOG_AHEAD_MS));
         if let Some(asked_at) = self.requests.take_dialog(notes, since) {
             let ask = ask(Some(call), tool, input, None);
             let at = notes.at;
             notes.at = asked_at.max(at);
-            self.requests.ask(notes, agent, kind, RequestId::new(id), Stage::Waiting, ask);
+            self.requests.ask(notes, agent, kind, request, Stage::Waiting, ask);
             notes.at = at;
-        } else if kind != Kind::Permission {
+        } else if kind != Kind::Permission && known.is_none() {
             let ask = ask(Some(call), tool, input, None);
-            self.requests.ask(notes, agent, kind, RequestId::new(id), Stage::Waiting, ask);
+            self.requests.ask(notes, agent, kind, request, Stage::Waiting, ask);
         }
     }
 

@@ -14,13 +14,15 @@ use crate::message::Message;
 /// True only if a daemon said that it has the frame. One that took it and could not say so gets
 /// it again from the spool, and knows it by its id.
 pub fn deliver(sockets: &[PathBuf], message: &Message, deadline: Deadline) -> bool {
-    for path in sockets {
-        if let Ok(socket) = reach(path, deadline) {
-            // Somebody listens here: a second place would be a second daemon.
-            return write(&socket, &message.bytes, deadline) && acknowledged(&socket, deadline);
-        }
-    }
-    false
+    hand_over(sockets, message, deadline).is_some()
+}
+
+/// The same, and the connection on which a reply may follow.
+pub fn hand_over(sockets: &[PathBuf], message: &Message, deadline: Deadline) -> Option<OwnedFd> {
+    // Where somebody listens, a second place would be a second daemon.
+    let socket = sockets.iter().find_map(|path| reach(path, deadline).ok())?;
+    let taken = write(&socket, &message.bytes, deadline) && acknowledged(&socket, deadline);
+    taken.then_some(socket)
 }
 
 /// Fails at once when nobody listens. When the daemon hangs its queue may be full, and connecting
@@ -42,7 +44,7 @@ fn reach(path: &Path, deadline: Deadline) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-fn write(socket: &OwnedFd, mut bytes: &[u8], deadline: Deadline) -> bool {
+pub fn write(socket: &OwnedFd, mut bytes: &[u8], deadline: Deadline) -> bool {
     while !bytes.is_empty() {
         match send(socket, bytes, SEND_FLAGS) {
             Ok(sent) => bytes = &bytes[sent..],
@@ -66,8 +68,8 @@ fn acknowledged(socket: &OwnedFd, deadline: Deadline) -> bool {
     false
 }
 
-/// What the daemon answers once the frame is safe with it.
-const ACK: u8 = b'+';
+/// What one side answers once it has what the other sent.
+pub const ACK: u8 = b'+';
 
 /// A daemon that dies while we write is an error to us and not a signal.
 #[cfg(target_os = "linux")]

@@ -32,3 +32,39 @@ pub const LOSSES_MAX: u64 = 1 << 20;
 
 /// How long the child that waits for the disk may live.
 pub const SYNC_SECONDS_MAX: u32 = 10;
+
+/// How long a waiting hook stays where its command does not say: below the ten minutes that agents
+/// give a hook without a timeout of its own.
+pub const WAIT_DEFAULT: Duration = Duration::from_secs(590);
+
+/// The longest that any hook stays. Nobody answers a request that is a week old.
+pub const WAIT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The daemon's time to take a frame that is safe already, when a waiting hook comes back to it.
+/// Nobody is kept from anything by that, and a daemon that has just started reads its history.
+pub const RETURN_BUDGET: Duration = Duration::from_secs(10);
+
+/// The pause before the daemon is looked for again, the first time; doubled with each.
+pub const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(50);
+
+/// The longest such pause: an operator who starts the daemon sees what waits that much later, and
+/// a hundred hooks that look in vain cost nothing one could measure.
+pub const LOOK_AGAIN_MAX: Duration = Duration::from_secs(2);
+
+/// How long a daemon that is away is looked for. One that is restarted or updated is back by then.
+/// While there is none, nobody releases hooks that were answered in the terminal, and a session
+/// would gather one with each step of its day.
+pub const ABSENCE_MAX: Duration = Duration::from_secs(600);
+
+/// How long a hook that holds its agent up looks for a daemon that went away: it may be restarting.
+pub const RESTART_GRACE: Duration = Duration::from_secs(5);
+
+/// Between two looks whether the agent still lives, where the kernel does not tell.
+pub const AGENT_LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Longest first line of a reply.
+pub const REPLY_HEADER_BYTES_MAX: usize = 256;
+
+/// Longest text of a reply, for each of the two outputs. The longest is a tool's whole input with
+/// the operator's changes, which came in a payload.
+pub const REPLY_TEXT_BYTES_MAX: usize = 2 << 20;

@@ -7,10 +7,14 @@
 //! `qd-hook send --harness NAME [--event NAME]` reads the hook's input, stamps it, hands it to
 //! the daemon's socket, and spools it where the daemon does not say in time that it has it.
 //!
-//! Invariant: at most [`limits::DELIVERY_BUDGET`] is spent on the daemon, and then the time of one
+//! `qd-hook wait` with the same words, and `--within SECONDS`, does so too and then stays for the
+//! operator's answer: see [`wait`].
+//!
+//! Invariant of `send`: at most [`limits::DELIVERY_BUDGET`] is spent on the daemon, and then the time of one
 //! write to a disk that the agent itself writes to. Before that it waits only for the agent to
 //! close the hook's input.
 
+mod agent_watch;
 mod ancestry;
 mod command_line;
 mod deadline;
@@ -20,28 +24,32 @@ mod input;
 mod limits;
 mod message;
 mod place;
+mod reply;
 mod spool;
+mod wait;
 
-use command_line::Request;
+use command_line::{Hook, Request};
 use deadline::Deadline;
-use message::{Message, Stamp};
+use message::{Message, Mode, Stamp};
 use place::Place;
 
 fn main() {
     // A hook that fails is shown to the operator as the agent's trouble, which it is not.
     std::panic::set_hook(Box::new(|_| std::process::exit(0)));
     match command_line::read(std::env::args_os().skip(1)) {
-        Request::Send { harness, event } => send(&harness, event.as_deref()),
+        Request::Send(hook) => send(&hook),
+        Request::Wait { hook, within, holding } => wait::wait(&hook, within, holding),
         Request::Version => println!("qd-hook {}", env!("CARGO_PKG_VERSION")),
         Request::Nothing => {}
     }
 }
 
-fn send(harness: &str, event: Option<&str>) {
+fn send(hook: &Hook) {
     let stamp = Stamp::now();
     let place = Place::from_environment();
     let input = input::read(Deadline::after(limits::INPUT_WAIT));
-    let message = Message::new(stamp, harness, event, ancestry::agent(harness), input);
+    let agent = ancestry::agent(&hook.harness);
+    let message = Message::new(Mode::Send, stamp, hook, agent, input);
     let budget = Deadline::after(limits::DELIVERY_BUDGET);
     if delivery::deliver(&place.sockets, &message, budget) {
         return;

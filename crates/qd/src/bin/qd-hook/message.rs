@@ -5,6 +5,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::command_line::Hook;
 use crate::limits::NAME_BYTES_MAX;
 
 /// What the agent said, and whether that is all of it.
@@ -19,9 +20,20 @@ pub enum Cut {
     Time,
 }
 
+#[derive(Clone, Copy)]
 pub struct Agent {
     pub pid: u32,
     pub started: Option<u64>,
+}
+
+/// Whether we go on at once or stay for a reply.
+#[derive(Clone, Copy)]
+pub enum Mode<'a> {
+    Send,
+    Wait {
+        /// How the session was started, in its own word.
+        entry: Option<&'a str>,
+    },
 }
 
 /// When the hook started, by the wall clock. One reading gives the time in milliseconds and, as
@@ -48,23 +60,30 @@ pub struct Message {
 
 impl Message {
     pub fn new(
+        mode: Mode<'_>,
         stamp: Stamp,
-        harness: &str,
-        event: Option<&str>,
+        hook: &Hook,
         agent: Option<Agent>,
         input: Input,
     ) -> Self {
         // The hasher's keys come from the system's random numbers.
         let random = RandomState::new().hash_one(std::process::id());
         let id = format!("{:016x}{random:016x}", stamp.nanoseconds);
+        let (word, entry) = match mode {
+            Mode::Send => ("send", None),
+            Mode::Wait { entry } => ("wait", entry),
+        };
         let mut header = format!(
-            "qd1 send id={id} at={} seq={} harness={}",
+            "qd1 {word} id={id} at={} seq={} harness={}",
             stamp.nanoseconds / 1_000_000,
             stamp.nanoseconds % 1_000_000,
-            name(harness),
+            name(&hook.harness),
         );
-        if let Some(event) = event {
+        if let Some(event) = &hook.event {
             header += &format!(" event={}", name(event));
+        }
+        if let Some(entry) = entry {
+            header += &format!(" entry={}", name(entry));
         }
         match agent {
             Some(Agent { pid, started: Some(started) }) => {

@@ -4,7 +4,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode
 use serde_json::Value;
 
 use super::{Place, is_event};
-use crate::hooks::wanted::{Entry, is_ours};
+use crate::hooks::wanted::{Entry, Mode, is_ours, mode};
 
 /// One hook, and what it sits in.
 #[derive(Debug)]
@@ -18,6 +18,10 @@ pub struct Slot {
 impl Slot {
     pub fn is_ours(&self) -> bool {
         is_ours(&self.command)
+    }
+
+    pub fn mode(&self) -> Mode {
+        mode(&self.command)
     }
 
     /// Runs for whatever the event is about.

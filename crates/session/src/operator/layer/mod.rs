@@ -9,7 +9,7 @@ mod command;
 mod creative;
 mod deed;
 mod icon;
-mod pattern;
+pub(crate) mod pattern;
 mod rule;
 mod software;
 

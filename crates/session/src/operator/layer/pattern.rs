@@ -20,7 +20,7 @@ impl Glob {
         if !full.starts_with(['/', '*']) {
             return Err(format!("`{path}` is no path: begin with /, ~/ or **/"));
         }
-        let mut pattern = String::from("^");
+        let mut pattern = String::from("(?s)^");
         let mut rest = full.trim_end_matches('/');
         while let Some(letter) = rest.chars().next() {
             let (part, len) = match letter {
@@ -47,14 +47,14 @@ pub fn regex(pattern: &str) -> Result<Regex, String> {
     bounded(pattern).and_then(compiled)
 }
 
-fn bounded(pattern: &str) -> Result<&str, String> {
+pub(crate) fn bounded(pattern: &str) -> Result<&str, String> {
     match pattern.len() <= LAYER_PATTERN_BYTES_MAX {
         true => Ok(pattern),
         false => Err(format!("a pattern is longer than {LAYER_PATTERN_BYTES_MAX} bytes")),
     }
 }
 
-fn compiled(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn compiled(pattern: &str) -> Result<Regex, String> {
     let limit = LAYER_PATTERN_COMPILED_BYTES_MAX;
     let built = RegexBuilder::new(pattern).size_limit(limit).dfa_size_limit(limit).build();
     // What it says takes several lines, the last of which is the reason.

@@ -1,0 +1,524 @@
+//! The desk: what agents wait for, who may answer by which way, and what was answered.
+//!
+//! Pure. It owns the book of decisions and knows which forwarders wait; the broker tells it what
+//! each session's signals say, the runtime carries what it hands out and says what became of it.
+//! Invariant: what is carried is on record first ([`Errand`] follows its record), a request closes
+//! only by its agent's own signals, and whoever waited for it is let go at once.
+
+mod capabilities;
+mod errand;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use qd_harness::Harness;
+use qd_harness::waiting_hook::{Asked, Wants};
+use qd_session::Session;
+use qd_session::decision::{
+    Body, Book, By, Command, Decided, Decision, Given, Hash, Link, Offer, Order, Record, Refused,
+    Shown, Standing, Subject,
+};
+use qd_session::id::{
+    AgentId, CallId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
+};
+use qd_session::moment::Timestamp;
+use qd_session::monitor::{Open, RequestKind};
+
+pub use self::capabilities::{Capabilities, Reach};
+pub use self::errand::{Carried, Errand, Task};
+use crate::hook_intake::{FrameId, HookReply};
+
+/// Who answers, and what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answering {
+    pub decision: DecisionId,
+    pub request: RequestKey,
+    pub by: By,
+    /// The rule that answers, if no person does.
+    pub rule: Option<RuleName>,
+    pub answer: Decision,
+    pub key: Option<IdempotencyKey>,
+}
+
+/// Who commands, and what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commanding {
+    pub decision: DecisionId,
+    pub session: SessionId,
+    pub by: By,
+    pub command: Command,
+    pub key: Option<IdempotencyKey>,
+}
+
+/// Why an answer or a command was not taken.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Declined {
+    Book(Refused),
+    /// It cannot be done with this session, or by the way there is: a sentence for the operator.
+    Impossible {
+        why: String,
+    },
+}
+
+/// What was taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Taken {
+    pub decision: DecisionId,
+    pub standing: Standing,
+}
+
+#[derive(Debug, Default)]
+pub struct Desk {
+    book: Book,
+    open: BTreeMap<RequestKey, Waits>,
+    /// The key that a request has while it is open.
+    keys: BTreeMap<(SessionId, RequestId), RequestKey>,
+    /// Forwarders that wait for the next prompt of their session.
+    prompters: BTreeMap<SessionId, FrameId>,
+    posts: BTreeMap<FrameId, Post>,
+    /// Forwarders that keep their agent from asking elsewhere, and until when they may.
+    holds: BTreeSet<(Timestamp, FrameId)>,
+}
+
+/// An open request.
+#[derive(Debug)]
+struct Waits {
+    session: SessionId,
+    harness: Harness,
+    request: RequestId,
+    agent: AgentId,
+    call: Option<CallId>,
+    shown: Shown,
+    /// The forwarder that stays for its answer.
+    hook: Option<(FrameId, Asked)>,
+    /// The last answer that did not arrive.
+    failed: Option<DecisionId>,
+}
+
+/// What a forwarder waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Post {
+    Request(RequestKey),
+    Prompt(SessionId),
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeskOutput {
+    Record(Box<Record>),
+    /// Once its record is on disk.
+    Carry(Box<Errand>),
+    /// Nobody needs this forwarder any more.
+    Release(FrameId),
+}
+
+impl Desk {
+    /// Takes a record of the past in.
+    pub fn recall(&mut self, record: &Record) {
+        self.book.apply(record);
+    }
+
+    /// All of the past was taken in; this is the chain's end.
+    pub fn follow(&mut self, last: Link) {
+        self.book.follow(last);
+    }
+
+    /// What a session waits for has perhaps changed.
+    pub fn look(
+        &mut self,
+        now: Timestamp,
+        harness: Harness,
+        session: &Session,
+        outputs: &mut Vec<DeskOutput>,
+    ) {
+        let id = session.id();
+        let mut seen = BTreeSet::new();
+        for open in session.monitor().open_requests() {
+            seen.insert(open.id.clone());
+            self.note_open(id, harness, &open);
+        }
+        let range = (id.clone(), RequestId::new(""))..;
+        let known = self.keys.range(range).take_while(|((owner, _), _)| owner == id);
+        let gone: Vec<(RequestId, RequestKey)> = known
+            .filter(|((_, request), _)| !seen.contains(request))
+            .map(|((_, request), key)| (request.clone(), key.clone()))
+            .collect();
+        for (request, key) in gone {
+            self.keys.remove(&(id.clone(), request));
+            let Some(waits) = self.open.remove(&key) else { continue };
+            outputs.extend(self.book.closed(now, &key).into_iter().map(recorded));
+            if let Some((frame, _)) = waits.hook {
+                self.release(frame, outputs);
+            }
+        }
+    }
+
+    fn note_open(&mut self, session: &SessionId, harness: Harness, open: &Open<'_>) {
+        let name = (session.clone(), open.id.clone());
+        let ask = open.ask;
+        let shown = || {
+            let (text, input) = (ask.text.as_deref(), ask.input.as_deref());
+            Shown::new(open.kind, ask.tool.clone(), text, input)
+        };
+        if let Some(key) = self.keys.get(&name) {
+            if let Some(waits) = self.open.get_mut(key)
+                && (waits.call != ask.call || waits.shown.tool != ask.tool)
+            {
+                (waits.call, waits.shown) = (ask.call.clone(), shown());
+            }
+            return;
+        }
+        let key = RequestKey::of(session, open.id, open.asked.at);
+        if !self.book.opened(&key) {
+            return;
+        }
+        let waits = Waits {
+            session: session.clone(),
+            harness,
+            request: open.id.clone(),
+            agent: open.agent.clone(),
+            call: ask.call.clone(),
+            shown: shown(),
+            hook: None,
+            failed: None,
+        };
+        self.keys.insert(name, key.clone());
+        self.open.insert(key, waits);
+    }
+
+    /// A forwarder stays. It is let go at once where nothing is open that it could wait for.
+    pub fn arrived(
+        &mut self,
+        frame: FrameId,
+        session: &SessionId,
+        wants: Wants,
+        outputs: &mut Vec<DeskOutput>,
+    ) {
+        match wants {
+            Wants::Prompt => {
+                let before = self.prompters.insert(session.clone(), frame);
+                self.posts.insert(frame, Post::Prompt(session.clone()));
+                if let Some(before) = before.filter(|before| *before != frame) {
+                    self.release(before, outputs);
+                }
+            }
+            Wants::Answer(asked) => {
+                let Some(key) = self.request_of(frame, session, &asked) else {
+                    outputs.push(DeskOutput::Release(frame));
+                    return;
+                };
+                self.posts.insert(frame, Post::Request(key.clone()));
+                let Some(waits) = self.open.get_mut(&key) else { return };
+                waits.hook = Some((frame, asked));
+                self.take_up(&key, outputs);
+            }
+        }
+    }
+
+    /// A forwarder may stay until then, because its agent asks nobody else meanwhile.
+    pub fn hold_until(&mut self, until: Timestamp, frame: FrameId) {
+        self.holds.insert((until, frame));
+    }
+
+    /// When the next one has stayed for long enough.
+    pub fn next_release(&self) -> Option<Timestamp> {
+        self.holds.first().map(|(until, _)| *until)
+    }
+
+    /// Lets those go that have stayed for long enough. Their sessions.
+    pub fn release_due(&mut self, now: Timestamp, outputs: &mut Vec<DeskOutput>) -> Vec<SessionId> {
+        let mut sessions = Vec::new();
+        while let Some((until, frame)) = self.holds.first().copied().filter(|(at, _)| *at <= now) {
+            self.holds.remove(&(until, frame));
+            // One that was answered or has gone is not there any more.
+            if let Some(session) = self.left(frame) {
+                outputs.push(DeskOutput::Release(frame));
+                sessions.push(session);
+            }
+        }
+        sessions
+    }
+
+    /// The open request that a forwarder asked: its own tool and input, of its own agent where
+    /// several ask the same, and not one that another forwarder waits for.
+    fn request_of(&self, frame: FrameId, session: &SessionId, asked: &Asked) -> Option<RequestKey> {
+        let of_session = self.open.iter().filter(|(_, waits)| waits.session == *session);
+        let same = of_session.filter(|(_, waits)| {
+            let shown = &waits.shown;
+            let input = asked.input.as_ref();
+            let same_input = match &shown.input_hash {
+                Some(hash) => *hash == Hash::of(input),
+                None => shown.input.as_deref() == Some(input),
+            };
+            let free = waits.hook.as_ref().is_none_or(|(other, _)| *other == frame);
+            free && same_input && shown.tool.as_ref() == Some(&asked.tool)
+        });
+        same.map(|(key, _)| key.clone()).next()
+    }
+
+    /// An answer that was given before a restart, and whose forwarder has come back for it.
+    fn take_up(&mut self, key: &RequestKey, outputs: &mut Vec<DeskOutput>) {
+        let Some(decided) = self.book.answer_to(key) else { return };
+        let Subject::Answer(offer) = &decided.subject else { return };
+        let (decision, answer) = (offer.decision.clone(), offer.answer.clone());
+        let Some(task) =
+            self.open.get(key).and_then(|waits| task_of(waits, &answer, Reach::Nowhere))
+        else {
+            return;
+        };
+        if self.book.sent_again(&decision) {
+            outputs.push(DeskOutput::Carry(Box::new(Errand { decision, task })));
+        }
+    }
+
+    /// The forwarder has gone by itself. The session that it waited for.
+    pub fn left(&mut self, frame: FrameId) -> Option<SessionId> {
+        match self.posts.remove(&frame)? {
+            Post::Request(key) => {
+                let waits = self.open.get_mut(&key)?;
+                waits.hook.take_if(|(waiting, _)| *waiting == frame);
+                Some(waits.session.clone())
+            }
+            Post::Prompt(session) => {
+                if self.prompters.get(&session) == Some(&frame) {
+                    self.prompters.remove(&session);
+                }
+                Some(session)
+            }
+        }
+    }
+
+    /// A session got its next prompt, or ended: nobody needs to wait for one.
+    pub fn prompted(&mut self, session: &SessionId, outputs: &mut Vec<DeskOutput>) {
+        if let Some(frame) = self.prompters.remove(session) {
+            self.release(frame, outputs);
+        }
+    }
+
+    fn release(&mut self, frame: FrameId, outputs: &mut Vec<DeskOutput>) {
+        self.posts.remove(&frame);
+        outputs.push(DeskOutput::Release(frame));
+    }
+
+    /// Answers a request, if there is a way for that answer and nobody was first.
+    pub fn answer(
+        &mut self,
+        now: Timestamp,
+        answering: Answering,
+        reach: Reach,
+        outputs: &mut Vec<DeskOutput>,
+    ) -> Result<Taken, Declined> {
+        let Answering { decision, request, by, rule, answer, key } = answering;
+        let waits = self.open.get(&request);
+        let (session, shown, task) = match waits {
+            Some(waits) => {
+                let task = task_of(waits, &answer, reach);
+                (waits.session.clone(), waits.shown.clone(), task)
+            }
+            // The book says what it was, if it knows.
+            None => {
+                (SessionId::new(""), Shown::new(RequestKind::Permission, None, None, None), None)
+            }
+        };
+        let is_answered = self.book.answer_to(&request).is_some();
+        if waits.is_some() && task.is_none() && !is_answered {
+            let why = match waits.and_then(|waits| waits.way(reach)) {
+                Some(_) => "that answer cannot be given this way".to_owned(),
+                None => waits.map(|waits| waits.why_not(reach)).unwrap_or_default(),
+            };
+            return Err(Declined::Impossible { why });
+        }
+        let offer =
+            Offer { decision: decision.clone(), request, session, by, rule, shown, answer, key };
+        match self.book.give(now, offer) {
+            Ok(Given::Fresh { record }) => {
+                outputs.push(DeskOutput::Record(record));
+                if let Some(task) = task {
+                    let errand = Errand { decision: decision.clone(), task };
+                    outputs.push(DeskOutput::Carry(Box::new(errand)));
+                }
+                Ok(Taken { decision, standing: Standing::InFlight })
+            }
+            Ok(Given::Repeated { first }) => Ok(taken(&first)),
+            Err(refused) => Err(Declined::Book(refused)),
+        }
+    }
+
+    /// Puts a command on record, to be carried out by this task.
+    pub fn command(
+        &mut self,
+        now: Timestamp,
+        commanding: Commanding,
+        task: Task,
+        outputs: &mut Vec<DeskOutput>,
+    ) -> Result<Taken, Declined> {
+        let Commanding { decision, session, by, command, key } = commanding;
+        let order = Order { decision: decision.clone(), session, by, command, key };
+        match self.book.command(now, order) {
+            Ok(Given::Fresh { record }) => {
+                outputs.push(DeskOutput::Record(record));
+                let errand = Errand { decision: decision.clone(), task };
+                outputs.push(DeskOutput::Carry(Box::new(errand)));
+                Ok(Taken { decision, standing: Standing::InFlight })
+            }
+            Ok(Given::Repeated { first }) => Ok(taken(&first)),
+            Err(refused) => Err(Declined::Book(refused)),
+        }
+    }
+
+    /// What became of an errand. The session that it was for.
+    pub fn carried(
+        &mut self,
+        now: Timestamp,
+        decision: &DecisionId,
+        way: &Way,
+        carried: &Carried,
+        outputs: &mut Vec<DeskOutput>,
+    ) -> Option<SessionId> {
+        let records = match carried {
+            Carried::Delivered => self.book.delivered(now, decision, way.clone()),
+            Carried::Failed { why } => self.book.failed(now, decision, why),
+            Carried::Lost => self.book.lost(now, decision),
+        };
+        for record in &records {
+            if let Body::Failed { .. } = record.body {
+                let request = self.book.decision(decision).and_then(|one| one.subject.request());
+                if let Some(waits) = request.and_then(|request| self.open.get_mut(request)) {
+                    waits.failed = Some(decision.clone());
+                }
+            }
+        }
+        outputs.extend(records.into_iter().map(recorded));
+        self.book.decision(decision).map(|decided| decided.subject.session().clone())
+    }
+
+    pub fn standing(&self, decision: &DecisionId) -> Option<&Standing> {
+        self.book.decision(decision).map(|decided| &decided.standing)
+    }
+
+    /// The forwarder that waits for this session's next prompt.
+    pub fn prompter(&self, session: &SessionId) -> Option<FrameId> {
+        self.prompters.get(session).copied()
+    }
+
+    /// The session of a request, open or answered.
+    pub fn session_of(&self, request: &RequestKey) -> Option<&SessionId> {
+        let open = self.open.get(request).map(|waits| &waits.session);
+        open.or_else(|| self.book.answer_to(request).map(|decided| decided.subject.session()))
+    }
+
+    /// The requests of a session that are open, the public id of each by the agent's.
+    pub fn of_session<'a>(
+        &'a self,
+        session: &'a SessionId,
+    ) -> impl Iterator<Item = (&'a RequestKey, OpenRequest<'a>)> {
+        let range = (session.clone(), RequestId::new(""))..;
+        let known = self.keys.range(range).take_while(move |((owner, _), _)| owner == session);
+        known.filter_map(|(_, key)| {
+            let waits = self.open.get(key)?;
+            let answer = self.book.answer_to(key);
+            let failed = waits.failed.as_ref().filter(|_| answer.is_none());
+            let failed = failed.and_then(|decision| self.book.decision(decision));
+            Some((key, OpenRequest { waits, answer: answer.or(failed) }))
+        })
+    }
+}
+
+/// An open request, as the desk knows it.
+#[derive(Debug)]
+pub struct OpenRequest<'a> {
+    waits: &'a Waits,
+    /// The answer that stands, or the last one that did not arrive.
+    pub answer: Option<&'a Decided>,
+}
+
+impl OpenRequest<'_> {
+    pub fn request(&self) -> &RequestId {
+        &self.waits.request
+    }
+
+    pub fn kind(&self) -> RequestKind {
+        self.waits.shown.kind
+    }
+
+    pub fn way(&self, reach: Reach) -> Option<&'static str> {
+        self.waits.way(reach)
+    }
+
+    /// A sentence, where there is no way.
+    pub fn why_not(&self, reach: Reach) -> String {
+        self.waits.why_not(reach)
+    }
+
+    /// What "always" would keep, in words.
+    pub fn suggestions(&self) -> Vec<String> {
+        self.waits.hook.as_ref().map(|(_, asked)| asked.suggestions()).unwrap_or_default()
+    }
+
+    /// Whether a hook stays for its answer.
+    pub fn is_held(&self) -> bool {
+        self.waits.hook.is_some()
+    }
+}
+
+impl Waits {
+    fn way(&self, reach: Reach) -> Option<&'static str> {
+        match (&self.hook, reach) {
+            (Some(_), _) => Some(HOOK),
+            (None, Reach::Server) => match self.harness {
+                Harness::Codex if self.call.is_some() => Some(CODEX),
+                Harness::Opencode | Harness::KiloCode => Some(OPENCODE),
+                Harness::Codex
+                | Harness::ClaudeCode
+                | Harness::GeminiCli
+                | Harness::Cline
+                | Harness::Acp => None,
+            },
+            (None, Reach::Nowhere) => None,
+        }
+    }
+
+    fn why_not(&self, _reach: Reach) -> String {
+        match self.harness {
+            Harness::ClaudeCode | Harness::Codex => {
+                "no hook of it waits for an answer here; answer it in its terminal".to_owned()
+            }
+            Harness::GeminiCli => "Gemini CLI takes no approval from outside".to_owned(),
+            Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => {
+                "its server is not in reach; answer it where it was started".to_owned()
+            }
+        }
+    }
+}
+
+/// The names that records give the ways.
+pub const HOOK: &str = "hook";
+pub const CODEX: &str = "codex";
+pub const OPENCODE: &str = "opencode";
+
+/// How the answer would be carried; none where it cannot be.
+fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
+    match waits.way(reach)? {
+        HOOK => {
+            let (frame, asked) = waits.hook.as_ref()?;
+            let reply = HookReply::print(asked.reply(answer)?)?;
+            Some(Task::Reply { frame: *frame, reply })
+        }
+        _ => Some(Task::Answer {
+            harness: waits.harness,
+            session: waits.session.clone(),
+            request: waits.request.clone(),
+            agent: waits.agent.clone(),
+            call: waits.call.clone(),
+            answer: answer.clone(),
+        }),
+    }
+}
+
+fn taken(decided: &Decided) -> Taken {
+    let decision = decided.subject.decision().clone();
+    Taken { decision, standing: decided.standing.clone() }
+}
+
+fn recorded(record: Record) -> DeskOutput {
+    DeskOutput::Record(Box::new(record))
+}

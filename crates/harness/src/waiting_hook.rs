@@ -1,0 +1,187 @@
+//! A hook that stays for an answer: what it waits for, and how the answer is spelled.
+//!
+//! Pure. The handler hears the same payload and tells of the request; here it is only matched
+//! with that request, so that whoever answers reaches the process that asked.
+
+use std::sync::Arc;
+
+use qd_session::decision::Decision;
+use qd_session::id::{AgentId, ToolName};
+use serde_json::Value;
+
+use crate::{Harness, claude_code, codex, excerpt};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitingHook {
+    /// The agent's own id for the session.
+    pub session: Arc<str>,
+    pub wants: Wants,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wants {
+    Answer(Asked),
+    /// The turn is over: whatever the operator wants to say next.
+    Prompt,
+}
+
+/// What the hook of a permission asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    harness: Harness,
+    pub agent: AgentId,
+    pub tool: ToolName,
+    /// As the request has it.
+    pub input: Arc<str>,
+    whole: Value,
+    suggestions: Option<Value>,
+}
+
+impl WaitingHook {
+    /// None where the payload is none that is waited for.
+    pub fn read(harness: Harness, payload: &[u8]) -> Option<Self> {
+        match harness {
+            Harness::ClaudeCode => claude_code_hook(payload),
+            Harness::Codex => codex_hook(payload),
+            // Their hooks can approve nothing, or they have none.
+            Harness::GeminiCli
+            | Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp => None,
+        }
+    }
+}
+
+impl Asked {
+    /// What the hook prints. None if the decision cannot be given this way.
+    pub fn reply(&self, decision: &Decision) -> Option<String> {
+        match self.harness {
+            Harness::ClaudeCode => {
+                let asked = claude_code::reply::Asked {
+                    tool: self.tool.as_str(),
+                    input: &self.whole,
+                    suggestions: self.suggestions.as_ref(),
+                };
+                Some(claude_code::reply::permission_hook(&asked, decision))
+            }
+            Harness::Codex => codex::reply::permission_hook(decision),
+            Harness::GeminiCli
+            | Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp => None,
+        }
+    }
+
+    /// What "always" would keep, in words; empty where the client suggests nothing.
+    pub fn suggestions(&self) -> Vec<String> {
+        let list = self.suggestions.as_ref().and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(claude_code::reply::suggestion).collect()
+    }
+}
+
+fn claude_code_hook(payload: &[u8]) -> Option<WaitingHook> {
+    let mut payload: Value = serde_json::from_slice(payload).ok()?;
+    let text = |name: &str| payload[name].as_str().map(str::to_owned);
+    let session = text("session_id")?.into();
+    let wants = match text("hook_event_name")?.as_str() {
+        "PermissionRequest" => {
+            let agent = text("agent_id").map_or(AgentId::MAIN, AgentId::sub);
+            let tool = ToolName::new(text("tool_name")?);
+            let whole = payload["tool_input"].take();
+            let suggestions = payload.get_mut("permission_suggestions").map(Value::take);
+            let input = claude_code::input_text(&whole);
+            Wants::Answer(Asked {
+                harness: Harness::ClaudeCode,
+                agent,
+                tool,
+                input,
+                whole,
+                suggestions,
+            })
+        }
+        "Stop" => Wants::Prompt,
+        _ => return None,
+    };
+    Some(WaitingHook { session, wants })
+}
+
+fn codex_hook(payload: &[u8]) -> Option<WaitingHook> {
+    let hook: codex::wire::Hook = serde_json::from_slice(payload).ok()?;
+    if hook.hook_event_name.as_deref() != Some("PermissionRequest") {
+        return None;
+    }
+    let asked = Asked {
+        harness: Harness::Codex,
+        agent: hook.agent_id.as_deref().map_or(AgentId::MAIN, AgentId::sub),
+        tool: ToolName::new(hook.tool_name.as_deref()?),
+        input: excerpt::input(hook.tool_input.as_ref()?.get()),
+        whole: Value::Null,
+        suggestions: None,
+    };
+    Some(WaitingHook { session: hook.session_id.as_deref()?.into(), wants: Wants::Answer(asked) })
+}
+
+#[cfg(test)]
+mod tests {
+    use qd_session::decision::Scope;
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(harness: Harness, payload: &Value) -> Asked {
+        let hook = WaitingHook::read(harness, payload.to_string().as_bytes()).expect("it waits");
+        assert_eq!(&*hook.session, "s");
+        match hook.wants {
+            Wants::Answer(asked) => asked,
+            Wants::Prompt => panic!("it asks"),
+        }
+    }
+
+    #[test]
+    fn a_permission_of_claude_code_is_answered_with_what_it_asked() {
+        let rule = json!({"type": "addRules", "behavior": "allow", "destination": "localSettings",
+            "rules": [{"toolName": "Bash", "ruleContent": "touch:*"}]});
+        let asked = asked(
+            Harness::ClaudeCode,
+            &json!({"session_id": "s", "hook_event_name": "PermissionRequest", "agent_id": "a1",
+                "tool_name": "Bash", "tool_input": {"command": "touch x"},
+                "permission_suggestions": [rule]}),
+        );
+        assert_eq!(asked.agent, AgentId::sub("a1"));
+        assert_eq!(&*asked.input, r#"{"command":"touch x"}"#);
+        assert_eq!(asked.suggestions(), ["Bash(touch:*) in this project, for you"]);
+        let allowed = asked.reply(&Decision::Allow { input: None, scope: Scope::Always });
+        let allowed: Value = serde_json::from_str(&allowed.expect("text")).expect("JSON");
+        let decision = &allowed["hookSpecificOutput"]["decision"];
+        assert_eq!(decision["behavior"], "allow");
+        assert_eq!(decision["updatedPermissions"], json!([rule]));
+    }
+
+    #[test]
+    fn a_hook_of_codex_takes_a_plain_yes_or_no() {
+        let asked = asked(
+            Harness::Codex,
+            &json!({"session_id": "s", "hook_event_name": "PermissionRequest",
+                "tool_name": "Bash", "tool_input": {"command": "touch x"}}),
+        );
+        let once = Decision::Allow { input: None, scope: Scope::Once };
+        assert!(asked.reply(&once).is_some_and(|text| text.contains("allow")));
+        assert_eq!(asked.reply(&Decision::Allow { input: None, scope: Scope::Always }), None);
+        assert_eq!(asked.suggestions(), [""; 0]);
+    }
+
+    #[test]
+    fn the_end_of_a_turn_waits_for_a_prompt_and_the_rest_for_nothing() {
+        let read = |harness, event: &str| {
+            let payload = json!({"session_id": "s", "hook_event_name": event}).to_string();
+            WaitingHook::read(harness, payload.as_bytes()).map(|hook| hook.wants)
+        };
+        assert_eq!(read(Harness::ClaudeCode, "Stop"), Some(Wants::Prompt));
+        assert_eq!(read(Harness::ClaudeCode, "PreToolUse"), None);
+        assert_eq!(read(Harness::Codex, "Stop"), None);
+        assert_eq!(read(Harness::GeminiCli, "BeforeTool"), None);
+        assert_eq!(WaitingHook::read(Harness::ClaudeCode, b"no JSON"), None);
+    }
+}

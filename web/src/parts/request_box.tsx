@@ -1,0 +1,72 @@
+import { useMemo } from "react";
+
+import { frontOf } from "../answer_keys";
+import { type Offer, offerOf } from "../actions";
+import { isLocked, progressOf, useAttempt, useAttempts } from "../attempts";
+import { decide } from "../commands";
+import { drafts, NO_REQUEST_DRAFT, type RequestDraft, useDraft } from "../drafts";
+import type { Card, Decision, RequestView } from "../wire";
+import { PermissionAnswer } from "./permission_answer";
+import { PlanAnswer } from "./plan_answer";
+import { ProgressLine } from "./progress_line";
+import { QuestionForm } from "./question_form";
+import { RequestShown } from "./request_shown";
+
+/** What the parts of an answer share. */
+export interface Answering {
+  request: RequestView;
+  draft: RequestDraft;
+  /** An answer is on its way. */
+  locked: boolean;
+  /** Keys act on this one. */
+  front: boolean;
+  change: (change: RequestDraft) => void;
+  send: (decision: Decision) => void;
+}
+
+/** What an agent waits for, and the answers that it can be given from here. */
+export function RequestBox({ card, request }: { card: Card; request: RequestView }) {
+  const offer = useMemo(() => offerOf(card, request), [card, request]);
+  if (offer.kind === "none") {
+    return (
+      <>
+        <RequestShown request={request} />
+        <p className="why-not">{offer.why}</p>
+      </>
+    );
+  }
+  return <Answerable card={card} request={request} offer={offer} />;
+}
+
+interface Props {
+  card: Card;
+  request: RequestView;
+  offer: Exclude<Offer, { kind: "none" }>;
+}
+
+function Answerable({ card, request, offer }: Props) {
+  const { key } = offer;
+  const progress = progressOf(request.answer, useAttempt(key));
+  const answering: Answering = {
+    request,
+    draft: useDraft(card.sessionId).requests[key] ?? NO_REQUEST_DRAFT,
+    locked: isLocked(progress),
+    front: useAttempts(() => frontOf(card)?.key === key),
+    change: (change) => drafts.change(card.sessionId, key, change),
+    send: (decision) => void decide(request, decision),
+  };
+  return (
+    <div className="answerable" data-key={key}>
+      {offer.kind === "questions" ? (
+        <QuestionForm questions={offer.questions} {...answering} />
+      ) : (
+        <RequestShown request={request} />
+      )}
+      <div className="answers">
+        <ProgressLine progress={progress} />
+        {offer.kind === "permission" && <PermissionAnswer offer={offer} {...answering} />}
+        {offer.kind === "plan" && <PlanAnswer offer={offer} {...answering} />}
+      </div>
+    </div>
+  );
+}

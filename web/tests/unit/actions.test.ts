@@ -1,0 +1,149 @@
+import { expect, test } from "vitest";
+
+import {
+  allowEdited,
+  answered,
+  changed,
+  denied,
+  keyed,
+  missing,
+  offerOf,
+  sessionOffer,
+  toggled,
+} from "../../src/actions";
+import type { Capabilities, Card, RequestView } from "../../src/wire";
+import { ALL, card } from "../browser/sample";
+
+const asked = (kind: RequestView["kind"], input: unknown, more: Partial<RequestView> = {}): RequestView => ({
+  requestId: "r",
+  key: "req_1",
+  way: "hook",
+  kind,
+  input,
+  since: 0,
+  ...more,
+});
+
+const able = (can: Partial<Capabilities> = {}, more: Partial<Card> = {}) =>
+  card("s", "needs_you", "needs_permission", { capabilities: { ...ALL, ...can }, ...more });
+
+const command = asked("permission", { command: "npm test", description: "t" });
+
+test("a permission offers what its way can carry", () => {
+  const offer = { kind: "permission", key: "req_1", always: [], canExplain: true };
+  expect(offerOf(able(), command)).toEqual({ ...offer, command: "npm test" });
+  const always = ["Bash(npm test:*) in this project"];
+  expect(offerOf(able(), { ...command, suggestions: always })).toMatchObject({ always });
+  // Codex's hook takes no other command, its daemon no reason either, OpenCode only a reason.
+  expect(offerOf(able({}, { harness: "codex" }), command)).toEqual(offer);
+  expect(offerOf(able({}, { harness: "codex" }), { ...command, way: "codex" })).toEqual({
+    ...offer,
+    canExplain: false,
+  });
+  expect(offerOf(able({}, { harness: "opencode" }), { ...command, way: "opencode" })).toEqual(offer);
+  expect(offerOf(able(), asked("permission", { file_path: "/x", content: "y" }))).toEqual(offer);
+});
+
+test("what cannot be answered from here says why", () => {
+  const { way: _, ...wayless } = command;
+  expect(offerOf(able(), { ...wayless, whyNot: "Answer it in its terminal: pts/4" })).toEqual({
+    kind: "none",
+    why: "Answer it in its terminal: pts/4",
+  });
+  const why = { canApprove: "It runs elsewhere", canAnswer: "No way in" };
+  expect(offerOf(able({ canApprove: false, why }), command)).toEqual({
+    kind: "none",
+    why: "It runs elsewhere",
+  });
+  expect(offerOf(able({ canAnswer: false, why }), asked("question", {}))).toMatchObject({ why: "No way in" });
+  expect(offerOf(card("s", "needs_you", "idle"), wayless)).toMatchObject({ kind: "none" });
+});
+
+test("a session offers exactly what it can", () => {
+  expect(sessionOffer(card("s", "needs_you", "idle"))).toEqual({
+    prompt: false,
+    interrupt: false,
+    stop: false,
+    focus: false,
+  });
+  expect(sessionOffer(able({}, { mode: "yolo" }))).toEqual({
+    prompt: true,
+    interrupt: true,
+    stop: true,
+    focus: true,
+    resume: "claude --resume vendor-s",
+    yolo: true,
+  });
+  expect(sessionOffer(able({ canYolo: false, canResume: false }))).not.toHaveProperty("yolo");
+  expect(missing(able({ canStop: false, canPrompt: false, why: { canStop: "not ours" } }))).toEqual([
+    ["Stop", "not ours"],
+  ]);
+});
+
+test("a changed command is sent with the whole input", () => {
+  expect(allowEdited(command, "npm test -- one")).toEqual({
+    type: "allow",
+    input: { command: "npm test -- one", description: "t" },
+  });
+  expect(allowEdited(command, "npm test")).toEqual({ type: "allow" });
+  expect(changed({ command: ["/bin/bash", "-lc", "ls"], cwd: "/" }, "ls -a")).toEqual({
+    command: ["/bin/bash", "-lc", "ls -a"],
+    cwd: "/",
+  });
+  expect(changed({ cmd: "ls" }, "pwd")).toEqual({ cmd: "pwd" });
+  // Words that were put together cannot be taken apart again.
+  expect(changed({ command: ["git", "commit", "-m", "a b"] }, "x")).toBeUndefined();
+  expect(changed("ls", "x")).toBeUndefined();
+  expect(denied("  ")).toEqual({ type: "deny" });
+});
+
+const one = { text: "Which?", options: [{ label: "A" }, { label: "B" }], several: false };
+const many = { id: "q2", text: "Which ones?", options: [{ label: "C" }, { label: "D" }], several: true };
+
+test("a form is an answer when each question has one", () => {
+  expect(answered([one, many], [{ chosen: ["A"], text: "" }])).toBeUndefined();
+  expect(
+    answered(
+      [one, many],
+      [
+        { chosen: ["A"], text: " mine " },
+        { chosen: ["C", "D"], text: "E" },
+      ],
+    ),
+  ).toEqual({
+    type: "answer",
+    answers: [
+      { question: "Which?", values: ["mine"] },
+      { question: "q2", values: ["C", "D", "E"] },
+    ],
+  });
+  const both = toggled(many, toggled(many, { chosen: [], text: "x" }, "D"), "C");
+  expect(both).toEqual({ chosen: ["C", "D"], text: "x" });
+  expect(toggled(many, both, "D").chosen).toEqual(["C"]);
+  expect(toggled(one, { chosen: ["A"], text: "x" }, "B")).toEqual({ chosen: ["B"], text: "" });
+});
+
+test("keys mean what the request in front can be told", () => {
+  const permission = offerOf(able(), command);
+  const plan = offerOf(able(), asked("plan", { plan: "p" }));
+  const decide = (decision: unknown) => ({ type: "decide", decision });
+  expect(keyed(permission, {}, "y")).toEqual(decide({ type: "allow" }));
+  expect(keyed(permission, { message: "no" }, "n")).toEqual(decide({ type: "deny", message: "no" }));
+  expect(keyed(permission, {}, "1")).toBeUndefined();
+  expect(keyed(plan, { mode: "acceptEdits" }, "y")).toEqual(
+    decide({ type: "approve_plan", mode: "acceptEdits" }),
+  );
+  expect(keyed(plan, {}, "n")).toEqual(decide({ type: "reject_plan" }));
+  const single = { kind: "questions", key: "k", questions: [one] } as const;
+  expect(keyed(single, {}, "2")).toEqual(
+    decide({ type: "answer", answers: [{ question: "Which?", values: ["B"] }] }),
+  );
+  expect(keyed(single, {}, "3")).toBeUndefined();
+  expect(keyed(single, {}, "y")).toBeUndefined();
+  const form = { kind: "questions", key: "k", questions: [one, many] } as const;
+  expect(keyed(form, {}, "1")).toEqual({ type: "choose", question: 0, filled: { chosen: ["A"], text: "" } });
+  const begun = { filled: [{ chosen: ["A"], text: "" }] };
+  expect(keyed(form, begun, "1")).toMatchObject({ question: 1, filled: { chosen: ["C"] } });
+  expect(keyed(form, begun, "2", 0)).toMatchObject({ question: 0, filled: { chosen: ["B"] } });
+  expect(keyed({ kind: "none", why: "" }, {}, "y")).toBeUndefined();
+});
