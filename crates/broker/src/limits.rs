@@ -406,6 +406,10 @@ pub const CALL_LOOKBACK_BYTES: u64 = 1 << 20;
 /// to be read for any part; real ones have a few megabytes.
 pub const CHAT_BYTES_MAX: u64 = 64 << 20;
 
+/// Rows of a session in a client's database that are read for its transcript, the last. A turn
+/// writes some ten.
+pub const TRANSCRIPT_ROWS_MAX: usize = 5_000;
+
 /// Longest chat that is one document: it takes several times that to read it.
 pub const CHAT_DOCUMENT_BYTES_MAX: u64 = 16 << 20;
 

@@ -52,7 +52,7 @@ use crate::sources::files::{Files, News};
 use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
-use crate::sources::places::{PlaceKind, places};
+use crate::sources::places::{Place, PlaceKind, places};
 use crate::sources::processes::Process;
 use crate::sources::terminal::{Located, Locator};
 use crate::sources::watch::{Root, Tells};
@@ -159,7 +159,8 @@ impl Runtime {
             OpencodeServers::start(&settings.opencode_servers, &settings.home, &places, now)?;
         let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
-        let handle = Handle::new(order);
+        let databases = places.iter().filter_map(Place::database).collect();
+        let handle = Handle::new(order, databases);
         let runtime = Self {
             broker,
             journal,

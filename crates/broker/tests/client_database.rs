@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use qd_broker::history::{By, History, Progress, Query, report};
-use qd_broker::sources::places::places;
+use qd_broker::sources::places::{Place, places};
+use qd_broker::transcript::{self, Page, Part, Unread, Whose};
+use qd_harness::Harness;
+use qd_harness::conversation::Entry;
 use qd_harness::usage::{PriceTable, Sum};
 use qd_testbed::{Client, Home, Model, Result, Script, Service};
 use serde_json::{Value, json};
@@ -88,6 +91,63 @@ fn opencode_is_counted_as_it_reports() {
 #[test]
 fn kilo_is_counted_as_it_reports() {
     a_server_is_counted_as_it_reports(Client::kilo);
+}
+
+fn page(
+    home: &Home,
+    session: &str,
+    part: &Part,
+    limit: usize,
+) -> std::result::Result<Page, Unread> {
+    let places = places(&home.path(), &BTreeMap::new());
+    let databases: Vec<_> = places.iter().filter_map(Place::database).collect();
+    let (harness, path) = (Harness::Opencode, None);
+    transcript::read(&Whose { harness, session, path, databases: &databases }, part, limit)
+}
+
+/// The conversation in pages, forth and back, as its client wrote it.
+fn what_was_said_is_read_in_pages(make: Make) {
+    let home = Home::new().unwrap();
+    let list = json!({"command": "echo ahoy", "description": "Call"});
+    let script = Script::new().calls("bash", list).says("I called.").says("Silence.");
+    let model = Model::start(script).unwrap();
+    let server = make(&home, &model).unwrap().served().service().unwrap();
+    let rules = json!([{"permission": "bash", "pattern": "*", "action": "allow"}]);
+    let session = server.post("/session", &json!({"permission": rules})).unwrap();
+    let session = session["id"].as_str().expect("an id").to_owned();
+    prompt(&server, &session, "call the crew");
+    let newest = page(&home, &session, &Part::Newest, 50).unwrap();
+    let told = |page: &Page| -> Vec<String> {
+        let line = |entry: &Entry| match (&entry.text, &entry.tool) {
+            (Some(text), _) => format!("{:?}: {text}", entry.role),
+            (None, Some(tool)) => {
+                format!("{}: {}", tool.name, tool.output.as_deref().unwrap_or_default().trim())
+            }
+            (None, None) => panic!("{entry:?}"),
+        };
+        page.entries.iter().map(line).collect()
+    };
+    assert_eq!(told(&newest), ["User: call the crew", "bash: ahoy", "Assistant: I called."]);
+    let after = Part::After(newest.after.clone().expect("a place"));
+    assert_eq!(told(&page(&home, &session, &after, 50).unwrap()), [""; 0]);
+    prompt(&server, &session, "and now?");
+    let more = page(&home, &session, &after, 50).unwrap();
+    assert_eq!(told(&more), ["User: and now?", "Assistant: Silence."]);
+    let last = page(&home, &session, &Part::Newest, 1).unwrap();
+    assert_eq!(told(&last), ["Assistant: Silence."]);
+    let before = Part::Before(last.before.clone().expect("more"));
+    assert_eq!(told(&page(&home, &session, &before, 1).unwrap()), ["User: and now?"]);
+    assert_eq!(page(&home, "ses_nobody", &Part::Newest, 1), Err(Unread::NoTranscript));
+}
+
+#[test]
+fn what_was_said_to_opencode_is_read_in_pages() {
+    what_was_said_is_read_in_pages(Client::opencode);
+}
+
+#[test]
+fn what_was_said_to_kilo_is_read_in_pages() {
+    what_was_said_is_read_in_pages(Client::kilo);
 }
 
 #[test]

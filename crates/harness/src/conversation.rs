@@ -84,6 +84,8 @@ pub enum Form {
     /// A line may change what others said, so all of it has to be read: see
     /// [`crate::gemini_cli::Chat`].
     Whole,
+    /// Rows of a database: see [`crate::opencode::conversation`].
+    Rows,
 }
 
 impl Harness {
@@ -93,7 +95,8 @@ impl Harness {
             Self::ClaudeCode => Some(Form::Lines(claude_code::conversation)),
             Self::Codex => Some(Form::Lines(codex::conversation)),
             Self::GeminiCli => Some(Form::Whole),
-            Self::KiloCode | Self::Cline | Self::Opencode | Self::Acp => None,
+            Self::Opencode => Some(Form::Rows),
+            Self::KiloCode | Self::Cline | Self::Acp => None,
         }
     }
 }

@@ -86,21 +86,41 @@ impl OpencodeDatabase {
         )?;
         let mut rows = select.query(params![after, mark, CLIENT_ROW_BYTES_MAX])?;
         while let Some(row) = rows.next()? {
-            let text = |column| row.get_ref(column).map(|value| value.as_bytes().unwrap_or(b""));
-            let name = |column| text(column).map(|text| std::str::from_utf8(text).unwrap_or(""));
-            each(ClientPart {
-                row: row.get(0)?,
-                id: name(1)?,
-                session: name(2)?,
-                created_ms: row.get_ref(3)?.as_i64().unwrap_or(0),
-                part: text(4)?,
-                message: text(5)?,
-            });
+            each(part_of(row)?);
         }
+        self.still_alone()?;
+        Ok(last.unwrap_or(0))
+    }
+
+    /// The last parts of a session, oldest first; those that are too long are left out. Any error
+    /// makes void what was given out.
+    pub fn parts_of(
+        &self,
+        session: &str,
+        count_max: usize,
+        mut each: impl FnMut(ClientPart<'_>),
+    ) -> Result<()> {
+        let mut select = self.connection.prepare(
+            "SELECT part.rowid, part.id, part.session_id, part.time_created, part.data,
+                 coalesce(message.data, '')
+             FROM part LEFT JOIN message ON message.id = part.message_id
+             WHERE part.rowid IN (SELECT rowid FROM part WHERE session_id = ?1
+                     AND length(data) <= ?2 ORDER BY rowid DESC LIMIT ?3)
+                 AND coalesce(length(message.data), 0) <= ?2
+             ORDER BY part.rowid",
+        )?;
+        let mut rows = select.query(params![session, CLIENT_ROW_BYTES_MAX, count_max])?;
+        while let Some(row) = rows.next()? {
+            each(part_of(row)?);
+        }
+        self.still_alone()
+    }
+
+    /// Somebody who has opened it meanwhile may have moved its pages under us.
+    fn still_alone(&self) -> Result<()> {
         match &self.log {
-            // Somebody has opened it meanwhile, and may have moved its pages under us.
             Some(log) if log.exists() => Err(Error::Locked),
-            _ => Ok(last.unwrap_or(0)),
+            _ => Ok(()),
         }
     }
 
@@ -109,6 +129,19 @@ impl OpencodeDatabase {
         let mut select = self.connection.prepare("SELECT id FROM part WHERE rowid = ?1")?;
         Ok(select.query_row(params![row], |row| row.get(0)).optional()?)
     }
+}
+
+fn part_of<'a>(row: &'a rusqlite::Row<'_>) -> Result<ClientPart<'a>> {
+    let text = |column| row.get_ref(column).map(|value| value.as_bytes().unwrap_or(b""));
+    let name = |column| text(column).map(|text| std::str::from_utf8(text).unwrap_or(""));
+    Ok(ClientPart {
+        row: row.get(0)?,
+        id: name(1)?,
+        session: name(2)?,
+        created_ms: row.get_ref(3)?.as_i64().unwrap_or(0),
+        part: text(4)?,
+        message: text(5)?,
+    })
 }
 
 /// SQLite takes options only with an address, in which some signs have a meaning.

@@ -102,14 +102,8 @@ impl Search {
         }
     }
 
-    /// It has the name of its folder: `opencode/opencode.db`.
     fn look_for_database(&mut self, place: &Place) {
-        let Some(name) = place.path.file_name().filter(|_| place.harness == Harness::Opencode)
-        else {
-            return;
-        };
-        let path = place.path.join(name).with_extension("db");
-        if path.is_file() {
+        if let Some(path) = place.database().filter(|path| path.is_file()) {
             self.push(place, FileKind::Database, path);
         }
     }

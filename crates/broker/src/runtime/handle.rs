@@ -4,6 +4,7 @@ use qd_harness::usage::Sum;
 use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
@@ -17,7 +18,7 @@ use crate::detail::{Detail, NoDetail};
 use crate::history::SessionKey;
 use crate::hook_intake::{Frame, FrameId, HookReply};
 use crate::limits::READERS_MAX;
-use crate::transcript::{self, Page, Part, Unread};
+use crate::transcript::{self, Page, Part, Unread, Whose};
 
 /// What became of something that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub struct Handle {
     /// Room for those who read the past.
     readers: Arc<Semaphore>,
     presence: Presence,
+    /// Where clients may keep conversations.
+    databases: Arc<[PathBuf]>,
 }
 
 /// How many look at the board: pages, phones, `qd watch`.
@@ -225,9 +228,9 @@ pub enum Order {
 }
 
 impl Handle {
-    pub(super) fn new(orders: mpsc::Sender<Order>) -> Self {
+    pub(super) fn new(orders: mpsc::Sender<Order>, databases: Arc<[PathBuf]>) -> Self {
         let readers = Arc::new(Semaphore::new(READERS_MAX));
-        Self { orders, readers, presence: Presence::default() }
+        Self { orders, readers, presence: Presence::default(), databases }
     }
 
     /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
@@ -316,8 +319,15 @@ impl Handle {
             Err(why) => return Ok(Err(Unread::Session(why))),
         };
         let reader = self.reader().await;
+        let databases = self.databases.clone();
         let reading = tokio::task::spawn_blocking(move || {
-            let page = transcript::read(card.harness, card.transcript.as_deref(), &part, limit);
+            let whose = Whose {
+                harness: card.harness,
+                session: &card.vendor_id,
+                path: card.transcript.as_deref(),
+                databases: &databases,
+            };
+            let page = transcript::read(&whose, &part, limit);
             drop(reader);
             page
         });

@@ -32,6 +32,14 @@ pub enum PlaceKind {
 }
 
 impl Place {
+    /// The database that OpenCode or Kilo keeps its sessions in: it has the name of its folder, as
+    /// `opencode/opencode.db`. It need not be there.
+    pub fn database(&self) -> Option<PathBuf> {
+        let is_one = (self.harness, self.kind) == (Harness::Opencode, PlaceKind::Data);
+        let name = self.path.file_name().filter(|_| is_one)?;
+        Some(self.path.join(name).with_extension("db"))
+    }
+
     /// How what is found here reaches a handler; none where nothing is read.
     pub fn channel(&self) -> Option<Channel> {
         match self.kind {

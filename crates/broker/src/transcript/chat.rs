@@ -18,12 +18,12 @@ use crate::limits::{CHAT_BYTES_MAX, CHAT_DOCUMENT_BYTES_MAX, TRANSCRIPT_PAGE_BYT
 /// Entries that may still change: a reply and the tools of its batch.
 const GROWING: usize = 16;
 
+/// A page of all there is, before a place or at the end.
 pub fn page_before(
-    transcript: &Transcript,
+    entries: Vec<Entry>,
     cursor: Option<Cursor>,
     limit: usize,
 ) -> Result<Page, Unread> {
-    let entries = entries(transcript)?;
     let end = match cursor {
         Some(cursor) => checked(&entries, cursor)?,
         None => entries.len(),
@@ -37,8 +37,7 @@ pub fn page_before(
     Ok(page(entries, begin, end, begin > 0))
 }
 
-pub fn page_after(transcript: &Transcript, cursor: Cursor, limit: usize) -> Result<Page, Unread> {
-    let entries = entries(transcript)?;
+pub fn page_after(entries: Vec<Entry>, cursor: Cursor, limit: usize) -> Result<Page, Unread> {
     let seen = checked(&entries, cursor)?;
     let has_grown = grown(&entries, seen) != cursor.grown;
     let begin = if has_grown { seen.saturating_sub(GROWING) } else { seen };
@@ -62,7 +61,7 @@ fn page(mut entries: Vec<Entry>, begin: usize, end: usize, more: bool) -> Page {
 }
 
 /// All that was said, as far as the file is read.
-fn entries(transcript: &Transcript) -> Result<Vec<Entry>, Unread> {
+pub fn entries(transcript: &Transcript) -> Result<Vec<Entry>, Unread> {
     if transcript.is_document {
         return document(transcript);
     }

@@ -1,4 +1,4 @@
-//! A session's transcript in pages, read from the file its client writes.
+//! A session's transcript in pages, read from the file or the database its client writes.
 //!
 //! The path is the one on the session's card and comes from nowhere else; a cursor holds numbers
 //! only. Reading blocks, so it is done off the loop. Each page costs a bounded amount of reading
@@ -7,11 +7,12 @@
 mod chat;
 mod cursor;
 mod lines;
+mod rows;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use qd_harness::Harness;
 use qd_harness::conversation::{Entry, Form};
@@ -79,36 +80,52 @@ impl From<io::Error> for Unread {
     }
 }
 
+/// Whose transcript it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Whose<'a> {
+    pub harness: Harness,
+    /// The agent's own id for the session.
+    pub session: &'a str,
+    /// The file on its card.
+    pub path: Option<&'a str>,
+    /// Where its client may keep conversations instead.
+    pub databases: &'a [PathBuf],
+}
+
 /// Reads a page of about `limit` entries. Blocks.
-pub fn read(
-    harness: Harness,
-    path: Option<&str>,
-    part: &Part,
-    limit: usize,
-) -> Result<Page, Unread> {
+pub fn read(whose: &Whose<'_>, part: &Part, limit: usize) -> Result<Page, Unread> {
+    let Whose { harness, session, path, databases } = *whose;
     let Some(form) = harness.transcript_form() else {
         let reason = Some("this agent keeps its conversations in a form that is not read yet");
         return Ok(Page { reason, ..Page::default() });
     };
-    let path = Path::new(path.ok_or(Unread::NoTranscript)?);
     let limit = limit.clamp(1, TRANSCRIPT_ENTRIES_MAX);
     let cursor = match part {
         Part::Newest => None,
         Part::Before(cursor) | Part::After(cursor) => Some(Cursor::parse(cursor)?),
     };
-    let transcript = Transcript::open(harness, path)?;
+    let transcript = || {
+        let path = Path::new(path.ok_or(Unread::NoTranscript)?);
+        Transcript::open(harness, path)
+    };
+    let all = || match form {
+        Form::Rows => rows::entries(databases, session),
+        Form::Lines(_) | Form::Whole => chat::entries(&transcript()?),
+    };
     match (form, part, cursor) {
         (Form::Lines(read), Part::Newest | Part::Before(_), cursor) => {
-            lines::page_before(&transcript, read, cursor, limit)
+            lines::page_before(&transcript()?, read, cursor, limit)
         }
         (Form::Lines(read), Part::After(_), Some(cursor)) => {
-            lines::page_after(&transcript, read, cursor, limit)
+            lines::page_after(&transcript()?, read, cursor, limit)
         }
-        (Form::Whole, Part::Newest | Part::Before(_), cursor) => {
-            chat::page_before(&transcript, cursor, limit)
+        (Form::Whole | Form::Rows, Part::Newest | Part::Before(_), cursor) => {
+            chat::page_before(all()?, cursor, limit)
         }
-        (Form::Whole, Part::After(_), Some(cursor)) => chat::page_after(&transcript, cursor, limit),
-        (Form::Lines(_) | Form::Whole, Part::After(_), None) => Err(Unread::NoCursor),
+        (Form::Whole | Form::Rows, Part::After(_), Some(cursor)) => {
+            chat::page_after(all()?, cursor, limit)
+        }
+        (Form::Lines(_) | Form::Whole | Form::Rows, Part::After(_), None) => Err(Unread::NoCursor),
     }
 }
 

@@ -15,6 +15,7 @@
 //!   rebuild what a restart has lost.
 //! - A subagent is a session with a `parentID`.
 
+mod conversation;
 mod event;
 mod handler;
 mod message;
@@ -28,5 +29,6 @@ mod tests;
 pub mod usage;
 mod wire;
 
+pub use self::conversation::{PartSaid, conversation};
 pub use self::handler::Handler;
 pub use self::reply::{Call, abort, create, decide, in_order, polls, prompt, reject_question};

@@ -20,6 +20,8 @@ fn entries_of(capture: &Capture) -> Vec<Entry> {
             let pieces = lines.flat_map(|(line, place)| read(line, place));
             pieces.collect::<Conversation>().into_entries()
         }
+        // No capture holds a database.
+        Form::Rows => Vec::new(),
         Form::Whole => {
             let mut chat = Chat::default();
             lines.for_each(|(line, place)| chat.take(line, place));
