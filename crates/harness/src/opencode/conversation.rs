@@ -40,7 +40,10 @@ pub fn conversation(row: &PartSaid<'_>) -> Option<Entry> {
             let output = output.or(error).and_then(|output| match output {
                 Value::String(text) => (!text.is_empty()).then_some(text),
                 Value::Null => None,
-                other => Some(other.to_string()),
+                other
+                @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                    Some(other.to_string())
+                }
             });
             let output = output.as_deref().map(bounded);
             let tool = called.tool.clone().map(|tool| ToolUse { output, failed, ..tool });
