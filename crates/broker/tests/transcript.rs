@@ -8,10 +8,20 @@ use proptest::prelude::*;
 use qd_broker::limits::{
     TRANSCRIPT_ENTRIES_MAX, TRANSCRIPT_LINE_BYTES_MAX, TRANSCRIPT_PAGE_READ_MAX,
 };
-use qd_broker::transcript::{Page, Part, Unread, read};
+use qd_broker::transcript::{Page, Part, Unread, Whose, read};
 use qd_harness::Harness;
 use qd_harness::conversation::{Entry, Role};
 use serde_json::{Value, json};
+
+/// A page of a session that has no database.
+fn of_file(
+    harness: Harness,
+    path: Option<&str>,
+    part: &Part,
+    limit: usize,
+) -> Result<Page, Unread> {
+    read(&Whose { harness, session: "s", path, databases: &[] }, part, limit)
+}
 
 struct Transcript {
     folder: PathBuf,
@@ -45,7 +55,7 @@ impl Transcript {
     }
 
     fn read(&self, part: Part, limit: usize) -> Result<Page, Unread> {
-        read(self.harness, self.path.to_str(), &part, limit)
+        of_file(self.harness, self.path.to_str(), &part, limit)
     }
 
     fn newest(&self, limit: usize) -> Page {
@@ -224,7 +234,7 @@ fn only_a_plain_file_that_is_called_like_a_transcript_is_opened() {
         0,
     )
     .expect("a pipe");
-    let read = |path: &str| read(Harness::ClaudeCode, Some(path), &Part::Newest, 10).map(drop);
+    let read = |path: &str| of_file(Harness::ClaudeCode, Some(path), &Part::Newest, 10).map(drop);
     for name in ["secret.txt", "link.jsonl", "dir.jsonl", "fifo.jsonl", "missing.jsonl"] {
         let path = folder.join(name);
         let refused = read(path.to_str().expect("text"));
@@ -241,9 +251,9 @@ fn only_a_plain_file_that_is_called_like_a_transcript_is_opened() {
 
 #[test]
 fn a_client_that_writes_no_transcript_has_an_empty_page_that_says_so() {
-    let page = read(Harness::Opencode, None, &Part::Newest, 10).expect("a page");
+    let page = of_file(Harness::Acp, None, &Part::Newest, 10).expect("a page");
     assert!(page.entries.is_empty() && page.reason.is_some());
-    assert_eq!(read(Harness::Codex, None, &Part::Newest, 10), Err(Unread::NoTranscript));
+    assert_eq!(of_file(Harness::Codex, None, &Part::Newest, 10), Err(Unread::NoTranscript));
 }
 
 fn message(n: usize, kind: &str, text: &str) -> Value {
