@@ -345,7 +345,7 @@ fn a_terminal_on_the_daemon_is_acted_on_from_elsewhere() {
         (card["requests"][0]["way"] == "codex").then_some(card)
     });
     let session = card["vendorId"].as_str().expect("an id");
-    assert_eq!(world.must(&["approve", session]), "delivered");
+    world.must(&["approve", session]);
     terminal.wait_for_text("The file is there.").unwrap();
     assert!(world.home.path().join("made").exists());
     wait(&world, "task-complete");
