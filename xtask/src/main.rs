@@ -109,11 +109,49 @@ fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     clients::install()?;
-    let ours = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
+    let ours = ours()?;
     let page = page::test()?;
     let all = Counts { passed: ours.passed + page.passed, failed: ours.failed + page.failed };
     all.judged()
 }
+
+/// Cargo's tests. Those with the real clients that failed run once more, alone: a client in a
+/// terminal that shares its machine with others loses a key now and then. What passes only then is
+/// said at the end; what fails again has failed.
+fn ours() -> Result<Counts> {
+    let (counts, failed) = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
+    if failed.is_empty() || failed.len() as u64 != counts.failed || failed.len() > AGAIN_MAX {
+        return Ok(counts);
+    }
+    let mut again = vec!["test"];
+    again.extend(CLIENT_TESTS);
+    again.extend(["--no-fail-fast", "--", "--exact", "--test-threads", "1"]);
+    again.extend(failed.iter().map(String::as_str));
+    let (alone, _) = count_tests(&again)?;
+    // One of another binary did not run again and stays failed.
+    let healed = if alone.failed == 0 { alone.passed.min(counts.failed) } else { 0 };
+    println!("passed only alone: {healed} of {}", failed.join(", "));
+    Ok(Counts { passed: counts.passed + healed, failed: counts.failed - healed })
+}
+
+/// The tests that run real clients.
+const CLIENT_TESTS: [&str; 12] = [
+    "--package",
+    "qd",
+    "--package",
+    "qd-broker",
+    "--test",
+    "live",
+    "--test",
+    "servers",
+    "--test",
+    "holders",
+    "--test",
+    "client_database",
+];
+
+/// More than that is no accident.
+const AGAIN_MAX: usize = 5;
 
 /// How many tests passed and failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -184,8 +222,9 @@ fn run_with(program: &str, arguments: &[&str], variables: &[(&str, &OsStr)]) -> 
     Ok(())
 }
 
-/// Runs cargo's tests, passes their output on, and adds up what each binary reports.
-fn count_tests(arguments: &[&str]) -> Result<Counts> {
+/// Runs cargo's tests, passes their output on, and adds up what each binary reports. Beside it the
+/// names of those that failed.
+fn count_tests(arguments: &[&str]) -> Result<(Counts, Vec<String>)> {
     eprintln!("$ cargo {}", arguments.join(" "));
     let mut child = Command::new("cargo")
         .args(arguments)
@@ -193,10 +232,12 @@ fn count_tests(arguments: &[&str]) -> Result<Counts> {
         .spawn()
         .context("cannot run cargo")?;
     let output = child.stdout.take().context("cargo's output")?;
-    let mut counts = Counts::default();
+    let (mut counts, mut names) = (Counts::default(), Vec::new());
     for line in BufReader::new(output).lines() {
         let line = line.context("cargo's output")?;
         println!("{line}");
+        let name = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
+        names.extend(name.map(str::to_owned));
         if let Some(result) = line.strip_prefix("test result: ") {
             counts.passed += counted(result, " passed");
             counts.failed += counted(result, " failed");
@@ -207,7 +248,7 @@ fn count_tests(arguments: &[&str]) -> Result<Counts> {
     if !status.success() && counts.failed == 0 {
         counts.failed = 1;
     }
-    Ok(counts)
+    Ok((counts, names))
 }
 
 /// The number that stands before a word: `ok. 12 passed; 0 failed; …`.
