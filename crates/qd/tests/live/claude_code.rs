@@ -440,14 +440,19 @@ fn a_failed_service_needs_you_without_hooks() {
 /// A subagent works in the background; its request comes after the main turn's end.
 fn a_subagent_asks_for_permission(hooks: Hooks) {
     let task = json!({"description": "Make a file", "prompt": "subagent-task", "subagent_type": "general-purpose"});
+    let gate = Gate::new();
+    let asks = Reply::calls("Bash", touch("made")).held_before_start(&gate);
     let script = Script::new()
         .when_user_says("send somebody", Reply::calls("Agent", task))
-        .when_user_says("subagent-task", Reply::calls("Bash", touch("made")))
+        .when_user_says("subagent-task", asks)
         .when_tool_returns("launched", Reply::says("Somebody is on it."))
         .when_user_says("task-notification", Reply::says("Somebody made it."))
         .then_always(Reply::says("Made."));
     let claude = Claude::observed(hooks, script);
     claude.submit("send somebody");
+    claude.terminal.wait_for_text("Somebody is on it.").unwrap();
+    claude.world.wait(&claude.session(), "delegating");
+    gate.open();
     claude.terminal.wait_for_text(DIALOG).unwrap();
     claude.agree("waiting", "needs-permission");
     // Without hooks a subagent is known by its own transcript, a moment after the dialog.
