@@ -6,9 +6,11 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::SessionId;
-use crate::machine::{self, Setup, Stimulus};
+use crate::logbook::{Brief, Frozen};
+use crate::machine::{self, AgentError, Change, Setup, Shown, Stimulus};
 use crate::moment::Timestamp;
-use crate::monitor::AgentEvent;
+use crate::monitor::{AgentEvent, Monitor};
+use crate::policy::{Preset, Spent};
 use crate::seed::Seed;
 use crate::session::Session;
 
@@ -34,16 +36,47 @@ pub enum Event {
     /// The session is driven by us, this way.
     SetUp {
         setup: Setup,
+        /// How it was asked for; none in journals that are older than it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        brief: Option<Box<Brief>>,
     },
     Driven {
         seed: Seed,
         event: machine::Event,
+        /// The answer that is complete with this event. In one entry with it: neither is ever
+        /// there without the other.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frozen: Option<Box<Frozen>>,
     },
     Observed {
         event: AgentEvent,
     },
+    /// Something about a driven session that the operator should read; it changes no state.
+    Troubled {
+        seed: Seed,
+        error: AgentError,
+    },
+    /// What was believed about the same session while it was taken for another one.
+    Adopted {
+        monitor: Box<Monitor>,
+    },
     /// The operator has seen it and wants it out of Needs You.
     Dismissed,
+    /// The operator knows that a budget is spent, and lets it go on.
+    BudgetSeen {
+        spent: Spent,
+    },
+    /// The operator lets this session do so much without asking; none: as its project has it.
+    PresetChosen {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preset: Option<Preset>,
+    },
+    /// The client itself was told to ask nobody: so it asked before, in its own words. None: it
+    /// asks again.
+    ClientYolo {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+    },
 }
 
 fn known_version<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
@@ -62,6 +95,15 @@ impl Entry {
 
     pub(crate) fn stimulus(&self, seed: Seed, event: &machine::Event) -> Stimulus {
         Stimulus { session: self.session.clone(), at: self.at, seed, event: event.clone() }
+    }
+
+    pub(crate) fn trouble(&self, seed: Seed, error: &AgentError) -> Shown {
+        Shown {
+            event_id: seed.change(0),
+            timestamp_ms: self.at,
+            session_id: self.session.clone(),
+            change: Change::SessionError(error.clone()),
+        }
     }
 }
 

@@ -77,6 +77,9 @@ ids! {
     Way,
     /// The rule that answered by itself.
     RuleName,
+    /// What a notice is known by on every device, so that it can be taken back: a request's key, or
+    /// a session's state and since when.
+    NoticeTag,
 }
 
 impl RequestKey {

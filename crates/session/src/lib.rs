@@ -31,6 +31,7 @@ pub mod decision;
 pub mod event;
 pub mod id;
 pub mod limits;
+pub mod logbook;
 pub mod machine;
 pub mod moment;
 pub mod monitor;

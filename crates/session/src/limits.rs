@@ -52,6 +52,11 @@ pub const POLICY_PATHS_MAX: usize = 256;
 /// Most requests of one session that are open or freshly settled.
 pub const REQUESTS_MAX: usize = 256;
 
+/// Most times that an open request is remembered to have been asked before. Clients tell of one
+/// two or three times: a hook, a dialog, a notification. The oldest go first, and with them the
+/// key that the request would have after a restart.
+pub const REQUEST_ASKS_MAX: usize = 16;
+
 /// Most subagents a session remembers, ended ones included. Those that do not work go first.
 pub const SUBAGENTS_MAX: usize = 128;
 
@@ -132,3 +137,71 @@ pub const BOOK_CLOSED_MAX: usize = 1_024;
 /// Newest records that are folded after a start: a decision has three at most, so the book
 /// remembers no more than these hold.
 pub const BOOK_RECORDS_MAX: usize = 3 * BOOK_DECISIONS_MAX;
+
+/// How long something must stand before the operator is told: who answers in the terminal at once
+/// hears nothing.
+pub const NOTICE_DWELL_MS: u64 = 5_000;
+
+/// Between two notices about one session's state. What is asked anew comes through.
+pub const NOTICE_COOLDOWN_MS: u64 = 60_000;
+
+/// A state that was there for so long when it was first seen is no news: a first start would tell of
+/// every session that was ever left idle.
+pub const NOTICE_NEWS_MS: u64 = 600_000;
+
+/// How often it is looked whether quiet hours are over, while something waits for their end.
+pub const NOTICE_QUIET_LOOK_MS: u64 = 60_000;
+
+/// Sessions with something to tell that are watched. A board has some hundred; of further ones
+/// nothing is told.
+pub const NOTICE_SESSIONS_MAX: usize = 1_024;
+
+/// Open matters of one session that are watched. A batch seldom asks for more than a dozen things;
+/// further ones are told of as room is made.
+pub const NOTICE_MATTERS_MAX: usize = 64;
+
+/// Matters that are named in a summary; the rest is counted.
+pub const NOTICE_SUMMARY_MAX: usize = 8;
+
+/// Notices that are remembered, also over a restart, so that none is told twice: weeks of them.
+pub const NOTICES_REMEMBERED_MAX: usize = 2_048;
+
+/// Longest title and text of a notice: two lines of a phone's lock screen, and what one push holds.
+pub const NOTICE_TITLE_CHARS_MAX: usize = 80;
+pub const NOTICE_TEXT_CHARS_MAX: usize = 240;
+
+/// Ranges of quiet hours that an operator may name.
+pub const QUIET_RANGES_MAX: usize = 16;
+
+/// Longest answer of a model that is kept: half of what an entry of the journal may have, which
+/// holds its text and its calls beside it. A longer one is a failed answer.
+pub const FROZEN_BYTES_MAX: usize = 4 << 20;
+
+/// Deepest nesting of an answer's JSON: an entry and a snapshot wrap it in a dozen levels, and what
+/// they hold has to be readable again.
+pub const FROZEN_DEPTH_MAX: usize = 64;
+
+/// Most calls of one answer. Models make a dozen at most; each becomes a run of its own.
+pub const CALLS_PER_ANSWER_MAX: usize = 128;
+
+/// Longest conversation that a model is asked with: half of what a snapshot may have. Models
+/// take far less; beyond it the operator is told to begin a new session.
+pub const CONVERSATION_BYTES_MAX: usize = 12 << 20;
+
+/// Longest output of a call that is given to the model. Tools cut theirs before.
+pub const CALL_OUTPUT_BYTES_MAX: usize = 1 << 20;
+
+/// How much is kept of what came out of a call of an agent that runs its own tools: beginning and
+/// end. The agent has the whole; every note of a logbook may hold one.
+pub const THEIR_OUTPUT_BYTES_MAX: usize = 4 << 10;
+
+/// Runs, errors and turns of a driven session's state that its logbook keeps, the newest. A page
+/// shows about so many beside what was said; each takes some hundred bytes of a snapshot.
+pub const NOTES_MAX: usize = 256;
+
+/// Longest arguments that are noted whole: a command, a path, a small change.
+pub const NOTE_ARGUMENTS_BYTES_MAX: usize = 4 << 10;
+
+/// Texts of longer arguments that are noted, and how much of each.
+pub const NOTE_FIELDS_MAX: usize = 6;
+pub const NOTE_TEXT_CHARS_MAX: usize = 600;

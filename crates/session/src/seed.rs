@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{ChangeId, DecisionId, HookRunId, RunId, TurnId};
+use crate::id::{ChangeId, DecisionId, HookRunId, RunId, SessionId, TurnId};
 
 /// Fresh randomness for one event. Equal seeds spell equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,6 +27,10 @@ impl Seed {
 
     pub fn change(self, nth: usize) -> ChangeId {
         ChangeId::new(self.spell("evt", nth))
+    }
+
+    pub fn session(self) -> SessionId {
+        SessionId::new(self.spell("sess", 0))
     }
 
     pub fn decision(self) -> DecisionId {

@@ -3,14 +3,18 @@
 //! A session that we drive is often observed as well, because its client's hooks report it too.
 //! It stays one session: what we drive we know, what we observe adds to it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Entry, Event};
-use crate::id::SessionId;
+use crate::id::{RequestId, SessionId};
+use crate::logbook::Logbook;
 use crate::machine::{Machine, Output, State, Tools};
 use crate::moment::Timestamp;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Open};
 use crate::operator::{self, AgentState, Group, SubState};
+use crate::policy::{Preset, Spent};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -18,30 +22,71 @@ pub struct Session {
     id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<Box<Machine>>,
+    /// Of a driven session, beside its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    logbook: Option<Box<Logbook>>,
     #[serde(default)]
     monitor: Monitor,
     /// Taken out of Needs You by the operator, until something newer happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dismissed: Option<Timestamp>,
+    /// What it may do without asking, where the operator said so for it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preset: Option<Preset>,
+    /// What was spent when the operator last let it go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    budget_seen: Option<Box<Spent>>,
+    /// How its client asked before it was told to ask nobody, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked_before: Option<String>,
 }
 
 impl Session {
     pub fn new(id: SessionId) -> Self {
-        Self { id, machine: None, monitor: Monitor::default(), dismissed: None }
+        Self {
+            id,
+            machine: None,
+            logbook: None,
+            monitor: Monitor::default(),
+            dismissed: None,
+            preset: None,
+            budget_seen: None,
+            asked_before: None,
+        }
     }
 
     /// Takes a journal entry in: live, and again when the journal is folded. An entry of another
     /// session changes nothing; a driven one says so.
     pub fn apply(&mut self, entry: &Entry) -> Vec<Output> {
         match &entry.event {
-            Event::Driven { seed, event } => match &mut self.machine {
-                Some(machine) => machine.handle(&entry.stimulus(*seed, event)),
-                None => Vec::new(),
-            },
-            Event::SetUp { setup } => {
+            Event::Driven { seed, event, frozen } => {
+                let Some(machine) = &mut self.machine else { return Vec::new() };
+                let outputs = machine.handle(&entry.stimulus(*seed, event));
+                if let Some(logbook) = &mut self.logbook {
+                    logbook.note(entry.at, event, frozen.as_deref(), &outputs, machine.state());
+                }
+                outputs
+            }
+            Event::SetUp { setup, brief } => {
                 if entry.session == self.id && self.machine.is_none() {
                     let machine = Machine::new(self.id.clone(), setup.clone());
                     self.machine = Some(Box::new(machine));
+                    self.logbook = brief.clone().map(|brief| Box::new(Logbook::new(*brief)));
+                }
+                Vec::new()
+            }
+            Event::Troubled { seed, error } => {
+                let Some(logbook) = self.logbook.as_mut().filter(|_| entry.session == self.id)
+                else {
+                    return Vec::new();
+                };
+                let shown = entry.trouble(*seed, error);
+                logbook.trouble(&shown);
+                vec![Output::Show(shown)]
+            }
+            Event::Adopted { monitor } => {
+                if entry.session == self.id {
+                    self.monitor = (**monitor).clone();
                 }
                 Vec::new()
             }
@@ -57,17 +102,40 @@ impl Session {
                 }
                 Vec::new()
             }
+            Event::BudgetSeen { spent } => {
+                if entry.session == self.id {
+                    self.budget_seen = Some(Box::new(*spent));
+                }
+                Vec::new()
+            }
+            Event::PresetChosen { preset } => {
+                if entry.session == self.id {
+                    self.preset = *preset;
+                }
+                Vec::new()
+            }
+            Event::ClientYolo { before } => {
+                if entry.session == self.id {
+                    self.asked_before = before.clone();
+                }
+                Vec::new()
+            }
         }
     }
 
     /// What the operator is told at `now`; none for a session that does not exist yet.
     pub fn resolve(&self, now: Timestamp) -> Option<AgentState> {
+        self.resolve_but(now, &BTreeSet::new())
+    }
+
+    /// The same for a session of whose requests these need nobody: a rule has answered them.
+    pub fn resolve_but(&self, now: Timestamp, ruled: &BTreeSet<RequestId>) -> Option<AgentState> {
         let mut state = match &self.machine {
-            None => operator::resolve(now, &self.monitor),
+            None => operator::resolve_but(now, &self.monitor, ruled),
             Some(machine) => {
                 let mut state = operator::resolve_driven(machine)?;
                 state.evidence = self.monitor.evidence().to_vec();
-                self.refine(machine, &mut state);
+                self.refine(machine, ruled, &mut state);
                 state
             }
         };
@@ -78,13 +146,20 @@ impl Session {
     }
 
     /// What a driven agent's own signals add where the driver cannot see inside it.
-    fn refine(&self, machine: &Machine, state: &mut AgentState) {
+    fn refine(&self, machine: &Machine, ruled: &BTreeSet<RequestId>, state: &mut AgentState) {
         let theirs = machine.setup().tools != Tools::Ours;
         let at_work =
             matches!(machine.state(), State::CallingLlm { .. } | State::ExecutingTools { .. });
         if theirs && at_work && !self.monitor.working_subagents().is_empty() {
             state.state = SubState::DELEGATING;
             state.label = "Running a subagent".to_owned();
+        }
+        let asks = matches!(machine.state(), State::AwaitingApproval { .. });
+        let open = self.open_requests();
+        if asks && !open.is_empty() && open.iter().all(|open| ruled.contains(open.id)) {
+            state.group = Group::Autonomous;
+            state.state = SubState::ACTING;
+            state.label = "A rule answers".to_owned();
         }
     }
 
@@ -103,6 +178,20 @@ impl Session {
         self.dismissed.is_some_and(|at| at >= self.monitor.last_signal().max(heard))
     }
 
+    pub fn preset(&self) -> Option<Preset> {
+        self.preset
+    }
+
+    /// How its client asked before it was told to ask nobody; none where it was not told so.
+    pub fn asked_before(&self) -> Option<&str> {
+        self.asked_before.as_deref()
+    }
+
+    /// What was spent when the operator last let it go on; nothing, if that was never asked.
+    pub fn budget_seen(&self) -> Spent {
+        self.budget_seen.as_deref().copied().unwrap_or_default()
+    }
+
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -111,7 +200,21 @@ impl Session {
         self.machine.as_deref()
     }
 
+    pub fn logbook(&self) -> Option<&Logbook> {
+        self.logbook.as_deref()
+    }
+
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
+    }
+
+    /// What the session waits for. Of one that we drive its machine knows; what its client's own
+    /// signals say about the same dialog would be a second card for it.
+    pub fn open_requests(&self) -> Vec<Open<'_>> {
+        match (&self.machine, &self.logbook) {
+            (Some(_), Some(logbook)) => logbook.open_requests().collect(),
+            (Some(_), None) => Vec::new(),
+            (None, _) => self.monitor.open_requests().collect(),
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{CallOutput, ToolCall};
 use super::timer::Timer;
+use crate::decision::Answer;
 use crate::id::{CallId, HookRunId, RunId, TurnId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,13 +84,18 @@ pub struct ToolOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HarnessAnswer {
-    Approved,
+    Approved {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Arc<str>>,
+    },
     Rejected {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Arc<str>>,
     },
     Input {
         text: Arc<str>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<Answer>,
     },
 }
 

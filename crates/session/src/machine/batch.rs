@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::action::ToolOrder;
 use super::change::{RunStatus, ToolLifecycle};
 use super::event::ToolOutcome;
 use crate::id::{CallId, RunId, ToolName};
+use crate::limits::{FROZEN_BYTES_MAX, FROZEN_DEPTH_MAX, SHOWN_INPUT_BYTES_MAX};
+use crate::logbook::{is_deeper, spelled_len};
 use crate::moment::Timestamp;
 use crate::seed::Seed;
 
@@ -22,6 +24,21 @@ pub struct ToolCall {
     pub arguments: Value,
     /// Edits files, runs commands or changes git. Classified by the tool runner.
     pub mutating: bool,
+}
+
+impl ToolCall {
+    /// As the journal can hold it. An agent's own tools may be given anything; of what is too long
+    /// or too deep the beginning is kept under a name that no rule looks for, so that a person is
+    /// asked about it.
+    pub fn kept(self) -> Self {
+        let Self { arguments, .. } = &self;
+        if spelled_len(arguments) <= FROZEN_BYTES_MAX && !is_deeper(arguments, FROZEN_DEPTH_MAX) {
+            return self;
+        }
+        let mut text = arguments.to_string();
+        text.truncate(text.floor_char_boundary(SHOWN_INPUT_BYTES_MAX));
+        Self { arguments: json!({ "shortened": text }), ..self }
+    }
 }
 
 /// A call with what policy says about it.
@@ -98,6 +115,23 @@ pub enum Fate {
     Lost,
 }
 
+impl Fate {
+    /// Nobody knows yet how it ends.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Allowed | Self::Undecided | Self::Unanswered | Self::Queued | Self::Running => {
+                true
+            }
+            Self::Rejected(_)
+            | Self::Answered(_)
+            | Self::Succeeded { .. }
+            | Self::Failed(_)
+            | Self::Canceled
+            | Self::Lost => false,
+        }
+    }
+}
+
 impl Batch {
     pub fn judged(calls: Vec<Judged>) -> Self {
         let runs = calls
@@ -155,18 +189,20 @@ impl Batch {
         self.runs.iter_mut().find(|run| run.call.call_id == *call)
     }
 
-    /// A call of theirs, added if it is new.
-    pub fn report(&mut self, call: &ToolCall, fate: Fate, run: RunId) -> &mut Run {
-        let at = match self.runs.iter().position(|run| run.call.call_id == call.call_id) {
-            Some(at) => at,
-            None => {
-                let id = Some(run);
-                self.runs.push(Run { id, attempt: 1, ..Run::new(call.clone(), fate.clone()) });
-                self.runs.len() - 1
-            }
-        };
-        self.runs[at].fate = fate;
-        &mut self.runs[at]
+    /// A call of theirs, added if it is new. It is a run from the first word of it; one that has
+    /// ended and is told of again is another.
+    pub fn report(&mut self, call: &ToolCall, fate: Fate, id: RunId) -> &mut Run {
+        let known = self.runs.iter().position(|run| run.call.call_id == call.call_id);
+        let at = known.unwrap_or_else(|| {
+            self.runs.push(Run::new(call.clone(), Fate::Canceled));
+            self.runs.len() - 1
+        });
+        let run = &mut self.runs[at];
+        if !run.fate.is_open() {
+            *run = Run { id: Some(id), attempt: 1, ..Run::new(call.clone(), fate.clone()) };
+        }
+        run.fate = fate;
+        run
     }
 
     pub fn run(&self, id: &RunId) -> Option<&Run> {
@@ -222,22 +258,38 @@ impl Batch {
         self.give_up(at, Fate::Canceled)
     }
 
-    /// What was running when we crashed: nobody knows what it did.
+    /// What was ordered when we crashed: nobody knows what it did. Also of a run whose start nobody
+    /// told yet, because it begins before that is on disk.
     pub fn lose(&mut self, at: Timestamp) -> Vec<ToolLifecycle> {
         self.give_up(at, Fate::Lost)
     }
 
-    fn give_up(&mut self, at: Timestamp, running: Fate) -> Vec<ToolLifecycle> {
+    /// What ran beside a request that stands.
+    pub fn lose_running(&mut self, at: Timestamp) -> Vec<ToolLifecycle> {
+        let running = self.runs.iter_mut().filter(|run| run.fate == Fate::Running);
+        let lost = running.filter_map(|run| {
+            run.fate = Fate::Lost;
+            run.finished_at = Some(at);
+            run.lifecycle()
+        });
+        lost.collect()
+    }
+
+    fn give_up(&mut self, at: Timestamp, ordered: Fate) -> Vec<ToolLifecycle> {
         let mut shown = Vec::new();
         for run in &mut self.runs {
             match run.fate {
                 Fate::Queued | Fate::Running => {
-                    let began = run.fate == Fate::Running;
-                    run.fate = if began { running.clone() } else { Fate::Canceled };
+                    run.fate = ordered.clone();
                     run.finished_at = Some(at);
                     shown.extend(run.lifecycle());
                 }
-                Fate::Allowed | Fate::Undecided | Fate::Unanswered => run.fate = Fate::Canceled,
+                Fate::Allowed | Fate::Undecided | Fate::Unanswered => {
+                    run.fate = Fate::Canceled;
+                    // Of theirs, which is a run already.
+                    run.finished_at = run.id.is_some().then_some(at);
+                    shown.extend(run.lifecycle());
+                }
                 Fate::Rejected(_)
                 | Fate::Answered(_)
                 | Fate::Succeeded { .. }
@@ -281,15 +333,12 @@ impl Run {
         let (status, error) = match &self.fate {
             Fate::Queued => (RunStatus::Queued, None),
             Fate::Running => (RunStatus::Running, None),
-            Fate::Succeeded { .. } => (RunStatus::Succeeded, None),
+            // The answer to a question of theirs is its result; one of ours is no run.
+            Fate::Succeeded { .. } | Fate::Answered(_) => (RunStatus::Succeeded, None),
             Fate::Failed(error) => (RunStatus::Failed, Some(error.clone())),
             Fate::Lost => (RunStatus::Failed, Some(LOST.into())),
             Fate::Canceled => (RunStatus::Canceled, None),
-            Fate::Allowed
-            | Fate::Undecided
-            | Fate::Rejected(_)
-            | Fate::Unanswered
-            | Fate::Answered(_) => return None,
+            Fate::Allowed | Fate::Undecided | Fate::Rejected(_) | Fate::Unanswered => return None,
         };
         Some(ToolLifecycle {
             run_id: self.id.clone()?,

@@ -67,6 +67,9 @@ pub struct HookLifecycle {
     pub finished_at_ms: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
+    /// What it wrote, once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<str>>,
 }
 
 /// The lifecycle of a tool's or a hook's run. Every run ends in exactly one of the last three.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::{Judged, ToolCall};
 use super::change::HarnessTrouble;
 use super::timer::Timer;
+use crate::decision::Answer;
 use crate::id::{CallId, HookRunId, RunId, TurnId};
 
 /// One event. What belongs to a turn or a run names it, so that a late one is recognised.
@@ -23,6 +24,9 @@ pub enum Event {
         approved: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Arc<str>>,
+        /// How the agent works on after its plan was approved, in its own word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Arc<str>>,
     },
     /// YOLO on releases what waits; off changes nothing that was already decided.
     YoloSwitched {
@@ -31,6 +35,9 @@ pub enum Event {
     InputGiven {
         call: CallId,
         text: Arc<str>,
+        /// The same one by one, for an agent that asked several questions at once.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<Answer>,
     },
     RetryRequested {
         target: RetryTarget,
@@ -48,6 +55,9 @@ pub enum Event {
     HarnessReady,
     HarnessExited {
         code: Option<i32>,
+        /// What is known besides: the end of what it wrote about itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Arc<str>>,
     },
     /// A piece of the answer. Not journaled; it only shows that the stream lives.
     StreamDelta {
@@ -81,6 +91,9 @@ pub enum Event {
         turn: TurnId,
         call: CallId,
         is_error: bool,
+        /// What came out, where the agent tells: its beginning and its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Arc<str>>,
     },
     ApprovalAsked {
         turn: TurnId,
@@ -117,6 +130,9 @@ pub enum Event {
         /// Why it failed; absent if it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<str>>,
+        /// What it wrote: shown, and not told to the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Arc<str>>,
     },
 
     TimerFired {
@@ -152,8 +168,10 @@ pub enum RetryTarget {
 #[serde(rename_all = "snake_case")]
 pub enum PauseCause {
     Operator,
-    /// Tokens, money or minutes are spent, or nobody watches a YOLO session.
+    /// Tokens, money or minutes are spent.
     Budget,
+    /// It asks nobody, and nobody watches it.
+    Unwatched,
 }
 
 impl Event {
@@ -189,6 +207,17 @@ impl Event {
             Self::HookFinished { .. } => "HookFinished",
             Self::TimerFired { .. } => "TimerFired",
         }
+    }
+
+    /// What it says came out of a call of an agent that runs its own tools. The answer to a
+    /// question is what came of it.
+    pub fn came_out(&self) -> Option<(&CallId, &Arc<str>)> {
+        if let Self::ToolEnded { call, output: Some(text), .. }
+        | Self::InputGiven { call, text, .. } = self
+        {
+            return Some((call, text));
+        }
+        None
     }
 
     /// The turn it belongs to, where it belongs to one.

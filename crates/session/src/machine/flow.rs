@@ -30,8 +30,13 @@ pub(super) fn call_llm(
 
 /// Asks the model the same again. A failed stream's id is never used twice.
 pub(super) fn call_llm_again(draft: Draft<'_>, reason: Reason, last: &Turn) -> Answer {
-    let turn =
-        Turn { id: draft.seed.turn(), attempt: last.attempt.saturating_add(1), ..last.clone() };
+    let turn = Turn {
+        id: draft.seed.turn(),
+        attempt: last.attempt.saturating_add(1),
+        pause: last.pause,
+        // An interrupt was meant for the turn that failed.
+        interrupting: false,
+    };
     send(draft, reason, turn, Vec::new(), None)
 }
 

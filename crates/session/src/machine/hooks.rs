@@ -25,6 +25,9 @@ pub struct HookConfig {
     pub failure_policy: FailurePolicy,
     #[serde(default)]
     pub tool_filter: ToolFilter,
+    /// Variables that it gets of our environment, beside the few that every hook has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_allow: Vec<String>,
 }
 
 fn default_timeout_ms() -> u64 {
@@ -125,11 +128,20 @@ impl HookPass {
             started_at_ms: self.started_at.unwrap_or(now),
             finished_at_ms: over.then_some(now),
             error,
+            output: None,
         }
     }
 }
 
 impl ToolFilter {
+    /// It is about a tool of that name.
+    pub fn admits(&self, tool: &str, is_mutating: bool) -> bool {
+        match self {
+            Self::AnyMutating => is_mutating,
+            Self::ToolNames { names } => names.iter().any(|name| name == tool),
+        }
+    }
+
     fn wants(&self, batch: &Batch) -> bool {
         !self.runs(batch).is_empty()
     }
@@ -138,12 +150,7 @@ impl ToolFilter {
     fn runs(&self, batch: &Batch) -> Vec<RunId> {
         batch
             .completed()
-            .filter(|run| match self {
-                Self::AnyMutating => run.call.mutating,
-                Self::ToolNames { names } => {
-                    names.iter().any(|name| *name == *run.call.name.as_str())
-                }
-            })
+            .filter(|run| self.admits(run.call.name.as_str(), run.call.mutating))
             .filter_map(|run| run.id.clone())
             .collect()
     }

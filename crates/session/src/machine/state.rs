@@ -259,6 +259,29 @@ impl State {
 }
 
 impl State {
+    /// The batch that is worked on, or whose outputs the model has not been given.
+    pub fn batch(&self) -> Option<&Batch> {
+        match self {
+            Self::AwaitingApproval { batch, .. }
+            | Self::AwaitingInput { batch, .. }
+            | Self::ExecutingTools { batch, .. }
+            | Self::PostToolsHook { batch, .. } => Some(batch),
+            Self::Starting { owed } | Self::Stopping { owed, .. } | Self::Stopped { owed, .. } => {
+                owed.as_ref()
+            }
+            Self::Ready(ready) => ready.owed.as_ref(),
+            Self::Paused { then, .. } => match &**then {
+                Next::Ready(ready) => ready.owed.as_ref(),
+                Next::Llm { batch, .. } | Next::Tools { batch, .. } | Next::Hooks { batch, .. } => {
+                    Some(batch)
+                }
+                Next::Retry { way_on, .. } => way_on.batch(),
+            },
+            Self::Error { way_on, .. } => way_on.batch(),
+            Self::Idle | Self::CallingLlm { .. } | Self::ProcessingResponse { .. } => None,
+        }
+    }
+
     pub(super) fn turn_mut(&mut self) -> Option<&mut Turn> {
         match self {
             Self::CallingLlm { turn }
@@ -294,6 +317,14 @@ impl WayOn {
                 *timer
             }
             Self::Harness { .. } => RetryTimer::None,
+        }
+    }
+
+    pub fn batch(&self) -> Option<&Batch> {
+        match self {
+            Self::Tools { batch, .. } | Self::Hook { batch, .. } => Some(batch),
+            Self::Harness { owed } => owed.as_ref(),
+            Self::Llm { .. } => None,
         }
     }
 

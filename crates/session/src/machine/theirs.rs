@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::action::Action;
+use super::action::{Action, HarnessAnswer};
 use super::batch::{Batch, Fate, Run, ToolCall};
 use super::change::{Change, HarnessTrouble, Reason};
 use super::flow;
@@ -11,6 +11,7 @@ use super::letting_go::let_go;
 use super::state::{After, Kind, Ready, Said, State, Turn};
 use super::step::{Answer, Declined, Draft, Tools};
 use super::timer::Timer;
+use crate::decision;
 use crate::id::CallId;
 
 /// An agent with its own tools says that its turn is over.
@@ -25,9 +26,9 @@ pub(super) fn turn_over(draft: Draft<'_>, turn: &Turn, said: Said) -> Answer {
     flow::end_turn(draft, reason, turn, Ready { after, owed: None })
 }
 
-/// The outputs of an agent's own tools are its own business.
-pub(super) fn result(is_error: bool) -> Fate {
-    Fate::Succeeded { output: "".into(), is_error }
+/// What came out of an agent's own tool is shown; its model has it already.
+pub(super) fn result(is_error: bool, output: Option<&Arc<str>>) -> Fate {
+    Fate::Succeeded { output: output.cloned().unwrap_or_default(), is_error }
 }
 
 /// A call of theirs ended, or is no longer asked about: stale if it is not known, or over already.
@@ -37,14 +38,55 @@ pub(super) fn end_call<'a>(
     call: &CallId,
     fate: Fate,
 ) -> Result<Draft<'a>, Declined> {
-    let is_open =
-        |run: &&mut Run| matches!(run.fate, Fate::Undecided | Fate::Unanswered | Fate::Running);
-    let run = batch.call_mut(call).filter(is_open).ok_or(Declined::Stale)?;
+    let open = batch.call_mut(call).filter(|run| run.fate.is_open());
+    Ok(end_run(draft, open.ok_or(Declined::Stale)?, fate))
+}
+
+/// A run of theirs has come to its end.
+pub(super) fn end_run<'a>(draft: Draft<'a>, run: &mut Run, fate: Fate) -> Draft<'a> {
     run.fate = fate;
     run.started_at.get_or_insert(draft.at);
     run.finished_at = Some(draft.at);
-    let shown = run.lifecycle().map(Change::ToolLifecycle);
-    Ok(shown.into_iter().fold(draft, Draft::show))
+    show(draft, run)
+}
+
+/// A call of theirs was allowed. It is shown to run from here on, unless it was before anybody was
+/// asked.
+pub(super) fn let_run<'a>(draft: Draft<'a>, run: &mut Run) -> Draft<'a> {
+    run.fate = Fate::Running;
+    if run.started_at.is_some() {
+        return draft;
+    }
+    run.start(draft.at);
+    show(draft, run)
+}
+
+/// The operator's answer to a question of theirs, which is what came of it.
+pub(super) fn answer<'a>(
+    draft: Draft<'a>,
+    batch: &mut Batch,
+    call: &CallId,
+    text: &Arc<str>,
+    answers: &[decision::Answer],
+) -> Result<Draft<'a>, Declined> {
+    if draft.setup.tools == Tools::Ours {
+        return Err(Declined::Refused);
+    }
+    let open = batch.call_mut(call).filter(|run| run.fate == Fate::Unanswered);
+    let draft = end_run(draft, open.ok_or(Declined::Refused)?, Fate::Answered(text.clone()));
+    let (text, answers) = (text.clone(), answers.to_vec());
+    let answer = HarnessAnswer::Input { text, answers };
+    Ok(draft.act(Action::AnswerHarness { call: call.clone(), answer }))
+}
+
+/// A crash of ours ended the agent with all that it ran: nobody knows what that did.
+pub(super) fn lose_running<'a>(draft: Draft<'a>, batch: &mut Batch) -> Draft<'a> {
+    let lost = batch.lose_running(draft.at);
+    lost.into_iter().map(Change::ToolLifecycle).fold(draft, Draft::show)
+}
+
+fn show<'a>(draft: Draft<'a>, run: &Run) -> Draft<'a> {
+    run.lifecycle().map(Change::ToolLifecycle).into_iter().fold(draft, Draft::show)
 }
 
 /// An agent with its own tools has begun a call.
@@ -62,9 +104,7 @@ pub(super) fn tool_begun(
         return Err(Declined::Stale);
     }
     let run = batch.report(call, Fate::Running, draft.seed.run(0));
-    run.start(draft.at);
-    let shown = run.lifecycle().map(Change::ToolLifecycle);
-    let draft = shown.into_iter().fold(draft, Draft::show);
+    let draft = let_run(draft, run);
     follow(draft, Reason::ToolsRequested, turn, batch)
 }
 
@@ -148,7 +188,12 @@ pub(super) fn batch_held(draft: Draft<'_>, turn: Turn, mut batch: Batch) -> Answ
     // Calls whose end got lost are over with their batch.
     let over = batch.cancel(draft.at);
     let draft = over.into_iter().map(Change::ToolLifecycle).fold(draft, Draft::show);
-    match HookPass::for_batch(&draft.setup.hooks, &batch, draft.seed) {
+    // No hook keeps an agent from ending a turn that the operator wants to end.
+    let wanted = match turn.interrupting {
+        true => None,
+        false => HookPass::for_batch(&draft.setup.hooks, &batch, draft.seed),
+    };
+    match wanted {
         Some(hooks) => flow::run_hook(draft, Reason::ToolsCompleted, turn, batch, hooks),
         None => {
             let reason = match batch.has_mutated() {
@@ -190,5 +235,10 @@ pub(super) fn turn_failed(
         return Err(Declined::Refused);
     }
     let (draft, _) = let_go(draft, state);
+    if turn.interrupting {
+        // However it ended: the operator wanted it to.
+        let ready = Ready { after: After::Interrupted, owed: None };
+        return flow::end_turn(draft, Reason::Interrupted, turn, ready);
+    }
     flow::llm_failed(draft, Reason::Failed, turn, trouble)
 }

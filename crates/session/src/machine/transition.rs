@@ -4,7 +4,7 @@
 //! first: behind that, a state only sees events of its own turn, its own runs, its own timers.
 
 use super::event::Event;
-use super::state::State;
+use super::state::{State, WayOn};
 use super::step::{Answer, Declined, Draft, Setup};
 use super::timer::Timer;
 use super::{trouble, turn, waiting, work};
@@ -56,6 +56,11 @@ fn is_stale(state: &State, event: &Event) -> bool {
     if let Some(turn) = event.turn()
         && state.turn().is_none_or(|current| current.id != *turn)
     {
+        return true;
+    }
+    // Nothing is awaited of a turn that failed but its retry, which has another id.
+    let has_failed = matches!(state, State::Error { way_on: WayOn::Llm { .. }, .. });
+    if has_failed && event.turn().is_some() && !matches!(event, Event::TimerFired { .. }) {
         return true;
     }
     match event {
@@ -115,7 +120,8 @@ fn theirs(state: &State) -> bool {
 
 fn is_awaited(state: &State, timer: &Timer) -> bool {
     match (timer, state) {
-        (Timer::LlmSilence { .. }, State::CallingLlm { .. }) => true,
+        // Once an interrupt is asked for, its own timer decides.
+        (Timer::LlmSilence { .. }, State::CallingLlm { turn }) => !turn.interrupting,
         (Timer::Retry { attempt, .. }, State::Error { way_on, .. }) => {
             super::flow::retry_timer(way_on).is_some()
                 && super::flow::retry_of(way_on).is_some_and(|(_, tried)| tried == *attempt)

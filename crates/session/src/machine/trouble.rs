@@ -49,7 +49,7 @@ pub(super) fn error(
         {
             Err(Declined::Stale)
         }
-        Event::HarnessExited { code } => harness_exited(draft, state, *code),
+        Event::HarnessExited { code, why } => harness_exited(draft, state, *code, why.as_ref()),
         // Timers did not survive the crash.
         Event::Restarted => {
             let timer = flow::retry_timer(way_on);
@@ -170,7 +170,7 @@ pub(super) fn stopping(
 ) -> Answer {
     let owed = owed.cloned();
     match event {
-        Event::HarnessExited { code } => {
+        Event::HarnessExited { code, .. } => {
             let timer = Timer::Stop { phase };
             let stopped = State::Stopped { exit_code: *code, owed };
             draft.act(Action::CancelTimer { timer }).enter(stopped, Reason::HarnessExited).done()

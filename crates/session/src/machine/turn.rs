@@ -1,6 +1,8 @@
 //! States of a turn in which the model, or the operator, has the word:
 //! CallingLlm, ProcessingResponse, AwaitingApproval, AwaitingInput.
 
+use std::sync::Arc;
+
 use super::action::{Action, HarnessAnswer};
 use super::batch::{Batch, Fate};
 use super::change::{AgentError, ErrorCode, ErrorSource, HarnessTrouble, Reason, TroubleKind};
@@ -54,7 +56,9 @@ pub(super) fn calling_llm(draft: Draft<'_>, state: &State, turn: &Turn, event: &
         }
         Event::InterruptRequested => interrupt(draft, state, turn),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
-        Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
+        Event::HarnessExited { code, why } => {
+            exited_in_turn(draft, state, turn, *code, why.as_ref())
+        }
         Event::Restarted => lost_request(draft, turn),
         Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
         Event::YoloSwitched { .. } => draft.stay(state.clone()),
@@ -111,7 +115,9 @@ pub(super) fn processing_response(
         }
         Event::InterruptRequested => interrupted(draft, state),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
-        Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
+        Event::HarnessExited { code, why } => {
+            exited_in_turn(draft, state, turn, *code, why.as_ref())
+        }
         // The answer is frozen in the journal: take it apart again.
         Event::Restarted => {
             draft.act(Action::ParseResponse { turn: turn.id.clone() }).stay(state.clone())
@@ -164,7 +170,7 @@ pub(super) fn awaiting_approval(
 ) -> Answer {
     let mut batch = batch.clone();
     match event {
-        Event::ApprovalDecided { call, approved, message } => {
+        Event::ApprovalDecided { call, approved, message, mode } => {
             let undecided = batch.call_mut(call).filter(|run| run.fate == Fate::Undecided);
             let Some(run) = undecided else { return Err(Declined::Refused) };
             let draft = match draft.setup.tools {
@@ -173,10 +179,16 @@ pub(super) fn awaiting_approval(
                     draft
                 }
                 Tools::Theirs | Tools::TheirsHeld => {
-                    run.fate = if *approved { Fate::Running } else { Fate::Canceled };
-                    let answer = match approved {
-                        true => HarnessAnswer::Approved,
-                        false => HarnessAnswer::Rejected { message: message.clone() },
+                    let (draft, answer) = match approved {
+                        true => {
+                            let mode = mode.clone();
+                            (theirs::let_run(draft, run), HarnessAnswer::Approved { mode })
+                        }
+                        false => {
+                            let message = message.clone();
+                            let draft = theirs::end_run(draft, run, Fate::Canceled);
+                            (draft, HarnessAnswer::Rejected { message })
+                        }
                     };
                     draft.act(Action::AnswerHarness { call: call.clone(), answer })
                 }
@@ -196,20 +208,27 @@ pub(super) fn awaiting_approval(
             let mut draft = draft;
             for call in waiting {
                 let run = batch.call_mut(&call).expect("the call was just read from this batch");
-                run.fate = if ours { Fate::Allowed } else { Fate::Running };
-                if !ours {
-                    let answer = HarnessAnswer::Approved;
-                    draft = draft.act(Action::AnswerHarness { call, answer });
+                if ours {
+                    run.fate = Fate::Allowed;
+                    continue;
                 }
+                let answer = HarnessAnswer::Approved { mode: None };
+                draft = theirs::let_run(draft, run).act(Action::AnswerHarness { call, answer });
             }
+            after_decision(draft, turn, batch)
+        }
+        // A question of theirs may be open beside it; one of ours is not asked yet.
+        Event::InputGiven { call, text, answers } => {
+            let draft = theirs::answer(draft, &mut batch, call, text, answers)?;
             after_decision(draft, turn, batch)
         }
         Event::RequestWithdrawn { call, .. } => {
             let draft = theirs::end_call(draft, &mut batch, call, Fate::Canceled)?;
             after_decision(draft, turn, batch)
         }
-        Event::ToolEnded { call, is_error, .. } => {
-            let draft = theirs::end_call(draft, &mut batch, call, theirs::result(*is_error))?;
+        Event::ToolEnded { call, is_error, output, .. } => {
+            let result = theirs::result(*is_error, output.as_ref());
+            let draft = theirs::end_call(draft, &mut batch, call, result)?;
             after_decision(draft, turn, batch)
         }
         Event::ToolReported { call, .. } => theirs::tool_begun(draft, turn, batch, call),
@@ -225,13 +244,17 @@ pub(super) fn awaiting_approval(
         }
         Event::InterruptRequested => interrupt(draft, state, turn),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
-        Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
+        Event::HarnessExited { code, why } => {
+            exited_in_turn(draft, state, turn, *code, why.as_ref())
+        }
         Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
-        // Nothing ran yet: the questions stand.
-        Event::Restarted => draft.stay(state.clone()),
+        // The questions stand; what an agent ran beside them is lost.
+        Event::Restarted => {
+            let draft = theirs::lose_running(draft, &mut batch);
+            draft.stay(State::AwaitingApproval { turn: turn.clone(), batch })
+        }
         Event::Spawned
         | Event::UserInput { .. }
-        | Event::InputGiven { .. }
         | Event::RetryRequested { .. }
         | Event::ResumeRequested
         | Event::HarnessReady
@@ -274,15 +297,15 @@ pub(super) fn awaiting_input(
 ) -> Answer {
     let mut batch = batch.clone();
     match event {
-        Event::InputGiven { call, text } => {
-            let open = batch.call_mut(call).filter(|run| run.fate == Fate::Unanswered);
-            let Some(run) = open else { return Err(Declined::Refused) };
-            run.fate = Fate::Answered(text.clone());
+        Event::InputGiven { call, text, answers } => {
             let draft = match draft.setup.tools {
-                Tools::Ours => draft,
+                Tools::Ours => {
+                    let open = batch.call_mut(call).filter(|run| run.fate == Fate::Unanswered);
+                    open.ok_or(Declined::Refused)?.fate = Fate::Answered(text.clone());
+                    draft
+                }
                 Tools::Theirs | Tools::TheirsHeld => {
-                    let answer = HarnessAnswer::Input { text: text.clone() };
-                    draft.act(Action::AnswerHarness { call: call.clone(), answer })
+                    theirs::answer(draft, &mut batch, call, text, answers)?
                 }
             };
             after_answer(draft, turn, batch)
@@ -291,8 +314,9 @@ pub(super) fn awaiting_input(
             let draft = theirs::end_call(draft, &mut batch, call, Fate::Canceled)?;
             after_answer(draft, turn, batch)
         }
-        Event::ToolEnded { call, is_error, .. } => {
-            let draft = theirs::end_call(draft, &mut batch, call, theirs::result(*is_error))?;
+        Event::ToolEnded { call, is_error, output, .. } => {
+            let result = theirs::result(*is_error, output.as_ref());
+            let draft = theirs::end_call(draft, &mut batch, call, result)?;
             after_answer(draft, turn, batch)
         }
         Event::ToolReported { call, .. } => theirs::tool_begun(draft, turn, batch, call),
@@ -308,10 +332,16 @@ pub(super) fn awaiting_input(
         }
         Event::InterruptRequested => interrupt(draft, state, turn),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
-        Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
+        Event::HarnessExited { code, why } => {
+            exited_in_turn(draft, state, turn, *code, why.as_ref())
+        }
         Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
-        // The rest of the batch has run: the question stands.
-        Event::Restarted | Event::YoloSwitched { .. } => draft.stay(state.clone()),
+        // The question stands; what an agent ran beside it is lost.
+        Event::Restarted => {
+            let draft = theirs::lose_running(draft, &mut batch);
+            draft.stay(State::AwaitingInput { turn: turn.clone(), batch })
+        }
+        Event::YoloSwitched { .. } => draft.stay(state.clone()),
         Event::Spawned
         | Event::UserInput { .. }
         | Event::ApprovalDecided { .. }
@@ -374,6 +404,7 @@ pub(super) fn exited_in_turn(
     state: &State,
     turn: &Turn,
     code: Option<i32>,
+    why: Option<&Arc<str>>,
 ) -> Answer {
     if draft.setup.process == Process::OneTurn && code == Some(0) {
         let (draft, owed) = let_go(draft, state);
@@ -383,7 +414,7 @@ pub(super) fn exited_in_turn(
         };
         return flow::end_turn(draft, Reason::HarnessExited, turn, Ready { after, owed });
     }
-    harness_exited(draft, state, code)
+    harness_exited(draft, state, code, why)
 }
 
 /// A crash of ours cut the request off. It is not asked again behind the operator's back.

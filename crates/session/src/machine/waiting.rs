@@ -1,6 +1,8 @@
 //! States in which the session waits for the operator or for its harness to come up:
 //! Idle, Starting, Ready, Paused.
 
+use std::sync::Arc;
+
 use super::action::Action;
 use super::batch::Batch;
 use super::change::{AgentError, ErrorCode, ErrorSource, Reason};
@@ -57,10 +59,10 @@ pub(super) fn starting(
     match event {
         Event::HarnessReady => draft.enter(ready(), Reason::HarnessReady).done(),
         // A harness that is one process a turn was only probed: it can be started.
-        Event::HarnessExited { code: Some(0) } if draft.setup.process == Process::OneTurn => {
+        Event::HarnessExited { code: Some(0), .. } if draft.setup.process == Process::OneTurn => {
             draft.enter(ready(), Reason::HarnessExited).done()
         }
-        Event::HarnessExited { code } => harness_exited(draft, state, *code),
+        Event::HarnessExited { code, why } => harness_exited(draft, state, *code, why.as_ref()),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
         // Nobody knows whether it came up: start it again.
         Event::Restarted => draft.act(Action::StartHarness).stay(state.clone()),
@@ -103,7 +105,7 @@ pub(super) fn ready(draft: Draft<'_>, state: &State, ready: &Ready, event: &Even
         Event::HarnessExited { .. } if draft.setup.process == Process::OneTurn => {
             Err(Declined::Stale)
         }
-        Event::HarnessExited { code } => harness_exited(draft, state, *code),
+        Event::HarnessExited { code, why } => harness_exited(draft, state, *code, why.as_ref()),
         Event::YoloSwitched { .. } | Event::Restarted | Event::HarnessReady => {
             draft.stay(state.clone())
         }
@@ -164,7 +166,7 @@ pub(super) fn paused(draft: Draft<'_>, state: &State, then: &Next, event: &Event
         Event::HarnessExited { .. } if draft.setup.process == Process::OneTurn => {
             Err(Declined::Stale)
         }
-        Event::HarnessExited { code } => harness_exited(draft, state, *code),
+        Event::HarnessExited { code, why } => harness_exited(draft, state, *code, why.as_ref()),
         // Already paused, nothing in flight, policy is judged outside.
         Event::PauseRequested { .. }
         | Event::YoloSwitched { .. }
@@ -211,7 +213,12 @@ fn resume(draft: Draft<'_>, then: Next) -> Answer {
 }
 
 /// The harness's process ended although nobody asked it to.
-pub(super) fn harness_exited(draft: Draft<'_>, state: &State, code: Option<i32>) -> Answer {
+pub(super) fn harness_exited(
+    draft: Draft<'_>,
+    state: &State,
+    code: Option<i32>,
+    why: Option<&Arc<str>>,
+) -> Answer {
     let (draft, owed) = let_go(draft, state);
     if code == Some(0) {
         let stopped = State::Stopped { exit_code: code, owed };
@@ -220,7 +227,10 @@ pub(super) fn harness_exited(draft: Draft<'_>, state: &State, code: Option<i32>)
     let how = code.map_or("was killed".to_owned(), |code| format!("exited with code {code}"));
     let error = AgentError {
         code: ErrorCode::HarnessFailed,
-        message: format!("the harness {how}").into(),
+        message: match why {
+            Some(why) => format!("the harness {how}: {why}").into(),
+            None => format!("the harness {how}").into(),
+        },
         retryable: true,
         source: ErrorSource::Harness,
         resets_at: None,

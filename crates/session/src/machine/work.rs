@@ -1,11 +1,11 @@
 //! States of a turn in which something runs: ExecutingTools, PostToolsHook.
 
 use super::batch::{Batch, Fate};
-use super::change::{AgentError, Change, ErrorCode, ErrorSource, Reason, RunStatus};
+use super::change::{AgentError, Change, ErrorCode, ErrorSource, HookLifecycle, Reason, RunStatus};
 use super::event::Event;
 use super::hooks::HookPass;
 use super::letting_go::stop;
-use super::state::{After, Again, Ready, State, Turn};
+use super::state::{After, Again, Next, Ready, RetryTimer, State, Turn, WayOn};
 use super::step::{Answer, Declined, Draft, Tools};
 use super::turn::{exited_in_turn, interrupt, with_pause};
 use super::{flow, theirs};
@@ -43,8 +43,9 @@ pub(super) fn executing_tools(
             let draft = theirs::end_call(draft, &mut batch, call, Fate::Canceled)?;
             theirs::follow(draft, Reason::ToolsCompleted, turn, batch)
         }
-        Event::ToolEnded { call, is_error, .. } => {
-            let draft = theirs::end_call(draft, &mut batch, call, theirs::result(*is_error))?;
+        Event::ToolEnded { call, is_error, output, .. } => {
+            let result = theirs::result(*is_error, output.as_ref());
+            let draft = theirs::end_call(draft, &mut batch, call, result)?;
             theirs::follow(draft, Reason::ToolsCompleted, turn, batch)
         }
         Event::ToolReported { call, .. } => theirs::tool_begun(draft, turn, batch, call),
@@ -61,7 +62,9 @@ pub(super) fn executing_tools(
         }
         Event::InterruptRequested => interrupt(draft, state, turn),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
-        Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
+        Event::HarnessExited { code, why } => {
+            exited_in_turn(draft, state, turn, *code, why.as_ref())
+        }
         Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
         Event::Restarted => lost_work(draft, turn, batch),
         Event::YoloSwitched { .. } => draft.stay(state.clone()),
@@ -94,10 +97,15 @@ pub(super) fn post_tools_hook(
             let state = State::PostToolsHook { turn: turn.clone(), batch: batch.clone(), hooks };
             draft.show(Change::HookLifecycle(shown)).stay(state)
         }
-        Event::HookFinished { error, .. } => {
+        Event::HookFinished { error, output, .. } => {
             let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
-            let shown = hooks.lifecycle(&draft.setup.hooks, status, draft.at, error.clone());
+            let ended = hooks.lifecycle(&draft.setup.hooks, status, draft.at, error.clone());
+            let shown = HookLifecycle { output: output.clone(), ..ended };
             let draft = draft.show(Change::HookLifecycle(shown));
+            if turn.interrupting {
+                // Whatever came of it: the agent is let go, so that it can end its turn.
+                return flow::release(draft, Reason::HooksCompleted, turn.clone());
+            }
             match error {
                 Some(why) => {
                     flow::hook_failed(draft, turn.clone(), batch.clone(), hooks.clone(), why)
@@ -112,7 +120,9 @@ pub(super) fn post_tools_hook(
         }),
         Event::InterruptRequested => interrupt(draft, state, turn),
         Event::StopRequested => stop(draft, Reason::StopRequested, state),
-        Event::HarnessExited { code } => exited_in_turn(draft, state, turn, *code),
+        Event::HarnessExited { code, why } => {
+            exited_in_turn(draft, state, turn, *code, why.as_ref())
+        }
         Event::TimerFired { .. } => stop(draft, Reason::TimedOut, state),
         Event::StreamCompleted { text, cut_off, .. } => {
             theirs::cut_short(draft, state, turn, text.as_ref(), *cut_off)
@@ -121,7 +131,12 @@ pub(super) fn post_tools_hook(
         Event::Restarted => {
             let why = Some("interrupted by a restart".into());
             let shown = hooks.lifecycle(&draft.setup.hooks, RunStatus::Failed, draft.at, why);
-            lost_work(draft.show(Change::HookLifecycle(shown)), turn, batch.clone())
+            let draft = draft.show(Change::HookLifecycle(shown));
+            match draft.setup.tools {
+                Tools::Ours => lost_hook(draft, turn, batch, hooks),
+                // The agent that was held ended with us: nobody is there to go on.
+                Tools::Theirs | Tools::TheirsHeld => lost_work(draft, turn, batch.clone()),
+            }
         }
         Event::YoloSwitched { .. } => draft.stay(state.clone()),
         Event::Spawned
@@ -141,6 +156,26 @@ pub(super) fn post_tools_hook(
         | Event::BatchHeld { .. }
         | Event::ToolStarted { .. }
         | Event::ToolFinished { .. } => Err(Declined::Refused),
+    }
+}
+
+/// A crash of ours cut a hook off. It may have taken effect, so only a person runs it again, and
+/// those behind it.
+fn lost_hook(draft: Draft<'_>, turn: &Turn, batch: &Batch, hooks: &HookPass) -> Answer {
+    let error = AgentError {
+        code: ErrorCode::Interrupted,
+        message: "interrupted by a restart; the hook may or may not have taken effect".into(),
+        retryable: true,
+        source: ErrorSource::Orchestrator,
+        resets_at: None,
+    };
+    let draft = draft.fail(&error);
+    let (mut turn, batch, hooks) = (turn.clone(), batch.clone(), hooks.clone());
+    let pause = turn.pause.take();
+    let way_on = WayOn::Hook { turn, batch, hooks, timer: RetryTimer::None };
+    match pause {
+        Some(cause) => flow::pause(draft, cause, Next::Retry { error, way_on }),
+        None => draft.enter(State::Error { error, way_on }, Reason::Failed).done(),
     }
 }
 

@@ -57,7 +57,14 @@ fn as_it_happened<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Timestam
     let mut timed: Vec<(Timestamp, u32, &Entry)> = entries
         .map(|entry| match &entry.event {
             Event::Observed { event } => (event.at, event.seq, entry),
-            Event::SetUp { .. } | Event::Driven { .. } | Event::Dismissed => {
+            Event::SetUp { .. }
+            | Event::Driven { .. }
+            | Event::Troubled { .. }
+            | Event::Adopted { .. }
+            | Event::Dismissed
+            | Event::BudgetSeen { .. }
+            | Event::PresetChosen { .. }
+            | Event::ClientYolo { .. } => {
                 latest = latest.max(entry.at);
                 (latest, 0, entry)
             }
@@ -101,7 +108,13 @@ impl Telling {
         let outputs = self.session.apply(entry);
         match &entry.event {
             Event::Observed { event } => self.runs.observe(event, self.session.monitor()),
-            Event::SetUp { .. } | Event::Dismissed => {}
+            Event::SetUp { .. }
+            | Event::Troubled { .. }
+            | Event::Adopted { .. }
+            | Event::Dismissed
+            | Event::BudgetSeen { .. }
+            | Event::PresetChosen { .. }
+            | Event::ClientYolo { .. } => {}
             Event::Driven { .. } => {
                 for output in &outputs {
                     if let Output::Show(shown) = output {

@@ -2,12 +2,14 @@
 //! decisions one by one, with their numbers.
 
 use qd_session::id::{CallId, RunId, SessionId, TurnId};
-use qd_session::limits::{LLM_SILENCE_MAX_MS, STOP_GRACE_MS};
+use qd_session::limits::{
+    FROZEN_BYTES_MAX, FROZEN_DEPTH_MAX, LLM_SILENCE_MAX_MS, SHOWN_INPUT_BYTES_MAX, STOP_GRACE_MS,
+};
 use qd_session::machine::{
     Action, After, AgentError, CallOutput, Change, ErrorCode, Event, FailurePolicy, HarnessTrouble,
     HookConfig, Kind, Machine, Output, PauseCause, Process, Reason, RetryTarget, RunStatus, Setup,
-    State, Stimulus, StopPhase, Timer, ToolFilter, ToolOrder, ToolOutcome, Tools, TroubleKind,
-    Verdict,
+    State, Stimulus, StopPhase, Timer, ToolCall, ToolFilter, ToolOrder, ToolOutcome, Tools,
+    TroubleKind, Verdict, WayOn,
 };
 use qd_session::moment::Timestamp;
 use qd_session::operator::resolve_driven;
@@ -77,7 +79,7 @@ impl Bench {
     fn hook(&mut self, error: Option<&str>) -> &mut Self {
         let State::PostToolsHook { hooks, .. } = self.machine.state() else { panic!("no hook") };
         let run = hooks.run.clone();
-        self.send(Event::HookFinished { run, error: error.map(Into::into) })
+        self.send(Event::HookFinished { run, error: error.map(Into::into), output: None })
     }
 
     fn turn(&self) -> TurnId {
@@ -177,6 +179,7 @@ fn hook(name: &str, failure_policy: FailurePolicy) -> HookConfig {
         timeout_ms: 1_000,
         failure_policy,
         tool_filter: ToolFilter::AnyMutating,
+        env_allow: Vec::new(),
     }
 }
 
@@ -222,7 +225,7 @@ fn fault_4_an_exit_while_the_response_is_processed_is_legal() {
     let turn = bench.prompt().turn();
     bench.send(Event::StreamCompleted { turn, text: None, cut_off: false });
     bench.is(Kind::ProcessingResponse);
-    bench.send(Event::HarnessExited { code: Some(1) }).is(Kind::Error);
+    bench.send(Event::HarnessExited { code: Some(1), why: None }).is(Kind::Error);
     assert_eq!(bench.error().code, ErrorCode::HarnessFailed);
     bench.send(Event::RetryRequested { target: RetryTarget::Harness }).is(Kind::Starting);
 }
@@ -300,7 +303,7 @@ fn fault_9_a_second_stop_is_a_no_op_and_stopping_times_out() {
     assert!(bench.last.is_empty(), "stopped twice: {:?}", bench.last);
     bench.send(Event::TimerFired { timer: Timer::Stop { phase: StopPhase::Asked } });
     assert_eq!(bench.is(Kind::Stopping).actions()[0], Action::KillHarness);
-    bench.send(Event::HarnessExited { code: None }).is(Kind::Stopped);
+    bench.send(Event::HarnessExited { code: None, why: None }).is(Kind::Stopped);
     bench.send(Event::StopRequested);
     assert_eq!(bench.error().code, ErrorCode::StateTransitionInvalid);
     assert_eq!(bench.machine.refused(), 1);
@@ -313,9 +316,12 @@ fn d2_a_harness_that_is_one_process_a_turn_is_probed_and_ends_its_turn_by_exitin
     let setup = Setup { tools: Tools::Theirs, process: Process::OneTurn, hooks: vec![] };
     let machine = Machine::new(SessionId::from("sess_1"), setup);
     let mut bench = Bench { machine, ticks: 0, last: vec![] };
-    bench.send(Event::Spawned).send(Event::HarnessExited { code: Some(0) }).is(Kind::Ready);
-    bench.prompt().send(Event::HarnessExited { code: Some(0) }).is(Kind::Ready);
-    bench.prompt().send(Event::HarnessExited { code: Some(2) }).is(Kind::Error);
+    bench
+        .send(Event::Spawned)
+        .send(Event::HarnessExited { code: Some(0), why: None })
+        .is(Kind::Ready);
+    bench.prompt().send(Event::HarnessExited { code: Some(0), why: None }).is(Kind::Ready);
+    bench.prompt().send(Event::HarnessExited { code: Some(2), why: None }).is(Kind::Error);
 }
 
 #[test]
@@ -332,6 +338,7 @@ fn d4_nothing_runs_before_all_are_decided_and_a_rejection_is_an_output() {
         call: CallId::from(id),
         approved,
         message: message.map(Into::into),
+        mode: None,
     };
     bench.send(decide("a", false, Some("not there"))).is(Kind::AwaitingApproval);
     assert!(bench.last.is_empty());
@@ -379,7 +386,11 @@ fn d4_a_question_is_asked_after_the_rest_of_its_batch_and_its_answer_is_its_outp
     assert!(
         matches!(&asked[..], [Action::RequestInput { call }] if call.call_id.as_str() == "ask")
     );
-    bench.send(Event::InputGiven { call: CallId::from("ask"), text: "42".into() });
+    bench.send(Event::InputGiven {
+        call: CallId::from("ask"),
+        text: "42".into(),
+        answers: Vec::new(),
+    });
     bench.is(Kind::PostToolsHook).machine.state();
     bench.hook(None).is(Kind::CallingLlm);
     assert_eq!(bench.outputs(), [output("ask", "42", false), output("a", "ok", false)]);
@@ -502,12 +513,13 @@ fn d14_states_follow_the_reports_of_an_agent_with_its_own_tools() {
     );
     bench.send(Event::ApprovalAsked { turn: turn.clone(), call: call("b", true) });
     bench.is(Kind::AwaitingApproval).machine.state();
-    let decision = Event::ApprovalDecided { call: "b".into(), approved: true, message: None };
+    let decision =
+        Event::ApprovalDecided { call: "b".into(), approved: true, message: None, mode: None };
     bench.send(decision).is(Kind::ExecutingTools);
     assert!(matches!(&bench.actions()[..], [Action::AnswerHarness { .. }]));
     for id in ["a", "b"] {
         let call = CallId::from(id);
-        bench.send(Event::ToolEnded { turn: turn.clone(), call, is_error: false });
+        bench.send(Event::ToolEnded { turn: turn.clone(), call, is_error: false, output: None });
     }
     bench.is(Kind::CallingLlm).machine.state();
     bench.send(Event::StreamCompleted { turn, text: Some("Done.".into()), cut_off: false });
@@ -529,10 +541,24 @@ fn d15_what_a_crash_cut_off_is_never_run_again_and_has_an_output() {
         bench.outputs(),
         [
             output("a", "interrupted, outcome unknown", true),
-            output("b", "canceled", true),
+            // Ordered, and it may have begun before anybody could tell.
+            output("b", "interrupted, outcome unknown", true),
             output("c", "ok", false),
         ]
     );
+}
+
+#[test]
+fn what_an_agent_gives_its_tools_is_kept_as_far_as_there_is_room() {
+    let usual = call("a", true);
+    assert_eq!(usual.clone().kept(), usual);
+    let deep = (0..FROZEN_DEPTH_MAX).fold(json!("x"), |inner, _| json!([inner]));
+    let long = json!({ "content": "ü".repeat(FROZEN_BYTES_MAX / 2) });
+    for arguments in [deep, long] {
+        let kept = ToolCall { arguments, ..usual.clone() }.kept();
+        let text = kept.arguments["shortened"].as_str().expect("its beginning");
+        assert!(text.len() <= SHOWN_INPUT_BYTES_MAX && text.starts_with(['[', '{']));
+    }
 }
 
 #[test]
@@ -558,6 +584,121 @@ fn an_agent_that_does_not_answer_an_interrupt_is_stopped() {
     assert_eq!((timer.clone(), after_ms), (Timer::Interrupt { turn }, STOP_GRACE_MS));
     bench.send(Event::TimerFired { timer }).is(Kind::Stopping);
     assert_eq!(bench.reason(), Reason::TimedOut);
+}
+
+#[test]
+fn d14_a_call_of_theirs_runs_from_its_approval_and_ends_with_its_denial_or_answer() {
+    let setup = Setup { tools: Tools::Theirs, process: Process::WholeSession, hooks: vec![] };
+    let mut bench = Bench::with(setup);
+    let turn = bench.prompt().turn();
+    let shown = |bench: &Bench| {
+        let runs = bench.changes().into_iter().filter_map(|change| match change {
+            Change::ToolLifecycle(run) => {
+                Some((run.status, run.started_at_ms.0, run.finished_at_ms.map(|at| at.0)))
+            }
+            Change::HookLifecycle(_) | Change::StateChanged(_) | Change::SessionError(_) => None,
+        });
+        runs.collect::<Vec<_>>()
+    };
+    let decided = |call: &str, approved| {
+        let message = None;
+        Event::ApprovalDecided { call: call.into(), approved, message, mode: None }
+    };
+    for id in ["a", "b"] {
+        bench.send(Event::ApprovalAsked { turn: turn.clone(), call: call(id, true) });
+        assert_eq!(shown(&bench), [], "nobody knows whether it will run");
+    }
+    bench.send(decided("a", true));
+    assert_eq!(shown(&bench), [(RunStatus::Running, 6_000, None)]);
+    bench.send(decided("b", false));
+    assert_eq!(shown(&bench), [(RunStatus::Canceled, 7_000, Some(7_000))]);
+    let (output, is_error) = (Some("built".into()), false);
+    bench.send(Event::ToolEnded { turn: turn.clone(), call: "a".into(), is_error, output });
+    assert_eq!(shown(&bench), [(RunStatus::Succeeded, 6_000, Some(8_000))]);
+    // Told of before it is asked about: it runs, and waits.
+    bench.send(Event::ToolReported { turn: turn.clone(), call: call("q", false) });
+    bench.send(Event::QuestionAsked { turn, call: call("q", false) });
+    bench.send(Event::InputGiven { call: "q".into(), text: "42".into(), answers: vec![] });
+    assert_eq!(shown(&bench), [(RunStatus::Succeeded, 9_000, Some(11_000))]);
+}
+
+#[test]
+fn d14_a_question_is_answered_while_a_permission_is_open() {
+    let setup = Setup { tools: Tools::Theirs, process: Process::WholeSession, hooks: vec![] };
+    let mut bench = Bench::with(setup);
+    let turn = bench.prompt().turn();
+    bench.send(Event::QuestionAsked { turn: turn.clone(), call: call("q", false) });
+    bench.send(Event::ApprovalAsked { turn, call: call("a", true) });
+    bench.is(Kind::AwaitingApproval);
+    bench.send(Event::InputGiven { call: "q".into(), text: "42".into(), answers: vec![] });
+    assert_eq!(bench.is(Kind::AwaitingApproval).machine.refused(), 0);
+    let decision =
+        Event::ApprovalDecided { call: "a".into(), approved: false, message: None, mode: None };
+    bench.send(decision).is(Kind::CallingLlm);
+}
+
+/// An agent with its own tools, wherever it may be within a turn.
+fn within_a_turn() -> Vec<Bench> {
+    let hooks = vec![hook("h", FailurePolicy::FailSession)];
+    let setup = Setup { tools: Tools::TheirsHeld, process: Process::WholeSession, hooks };
+    let reached = |then: &dyn Fn(TurnId) -> Vec<Event>| {
+        let mut bench = Bench::with(setup.clone());
+        let turn = bench.prompt().turn();
+        for event in then(turn) {
+            bench.send(event);
+        }
+        bench
+    };
+    let call = || call("a", true);
+    let reported = |turn: &TurnId| Event::ToolReported { turn: turn.clone(), call: call() };
+    let ended = |turn: &TurnId| {
+        let (turn, call) = (turn.clone(), call().call_id);
+        Event::ToolEnded { turn, call, is_error: false, output: None }
+    };
+    vec![
+        reached(&|_| Vec::new()),
+        reached(&|turn| vec![reported(&turn)]),
+        reached(&|turn| vec![Event::ApprovalAsked { turn, call: call() }]),
+        reached(&|turn| vec![Event::QuestionAsked { turn, call: call() }]),
+        reached(&|turn| vec![reported(&turn), ended(&turn), Event::BatchHeld { turn }]),
+    ]
+}
+
+#[test]
+fn a_turn_that_was_interrupted_and_then_failed_is_not_asked_again() {
+    for mut bench in within_a_turn() {
+        bench.send(Event::InterruptRequested);
+        bench.stream_failed(TroubleKind::Passing, None).is(Kind::Ready);
+        assert_eq!(bench.reason(), Reason::Interrupted);
+        let goes_on = bench.actions().into_iter().any(|action| {
+            matches!(action, Action::StartTimer { .. } | Action::SendToHarness { .. })
+        });
+        assert!(!goes_on, "the operator wanted it to end");
+    }
+}
+
+#[test]
+fn no_hook_and_no_silence_stands_between_an_interrupt_and_its_timer() {
+    let hooked = || within_a_turn().pop().expect("the last one is behind its hook");
+    let mut bench = hooked();
+    let turn = bench.is(Kind::PostToolsHook).turn();
+    bench.send(Event::InterruptRequested);
+    bench.hook(Some("no")).is(Kind::CallingLlm);
+    assert!(bench.actions().contains(&Action::ReleaseHarness), "it can end its turn");
+    bench.send(Event::TimerFired { timer: Timer::LlmSilence { turn: turn.clone() } });
+    assert_eq!(bench.is(Kind::CallingLlm).machine.stale(), 1, "the interrupt's timer decides");
+    bench.send(Event::TimerFired { timer: Timer::Interrupt { turn } }).is(Kind::Stopping);
+    let mut bench = within_a_turn().remove(1);
+    let turn = bench.is(Kind::ExecutingTools).turn();
+    bench.send(Event::InterruptRequested);
+    bench.send(Event::ToolEnded {
+        turn: turn.clone(),
+        call: "a".into(),
+        is_error: false,
+        output: None,
+    });
+    bench.send(Event::BatchHeld { turn }).is(Kind::CallingLlm);
+    assert_eq!(bench.reason(), Reason::HooksSkipped);
 }
 
 #[test]
@@ -616,7 +757,7 @@ fn d2_an_exit_that_was_expected_changes_nothing_in_error() {
     let exits = |setup: Setup| {
         let mut bench = Bench::with(setup);
         bench.prompt().stream_failed(TroubleKind::Passing, None).is(Kind::Error);
-        bench.send(Event::HarnessExited { code: Some(1) });
+        bench.send(Event::HarnessExited { code: Some(1), why: None });
         bench
     };
     let ours = Setup { tools: Tools::Ours, process: Process::WholeSession, hooks: vec![] };
@@ -625,7 +766,7 @@ fn d2_an_exit_that_was_expected_changes_nothing_in_error() {
     let mut whole = exits(ours);
     assert_eq!(whole.is(Kind::Error).machine.stale(), 0, "it was not expected");
     assert!(!whole.last.is_empty());
-    whole.send(Event::HarnessExited { code: Some(1) }).is(Kind::Error);
+    whole.send(Event::HarnessExited { code: Some(1), why: None }).is(Kind::Error);
     assert_eq!((whole.machine.stale(), whole.last.len()), (1, 0), "it is gone already");
 }
 
@@ -636,7 +777,7 @@ fn d2_the_exit_that_ends_a_turn_is_late_when_nothing_runs() {
         if pauses {
             bench.send(Event::PauseRequested { cause: PauseCause::Operator }).is(Kind::Paused);
         }
-        bench.send(Event::HarnessExited { code: Some(0) });
+        bench.send(Event::HarnessExited { code: Some(0), why: None });
         (bench.machine.stale(), bench.last.is_empty())
     };
     for pauses in [false, true] {
@@ -683,6 +824,34 @@ fn d11_late_timers_and_deltas_are_ignored_and_counted() {
 }
 
 #[test]
+fn d11_what_comes_of_a_stream_that_fell_silent_is_ignored_and_counted() {
+    let mut bench = Bench::new(vec![]);
+    let turn = bench.prompt().turn();
+    bench.send(Event::TimerFired { timer: Timer::LlmSilence { turn } }).is(Kind::Error);
+    bench.stream_failed(TroubleKind::Passing, None).is(Kind::Error);
+    let turn = bench.turn();
+    bench.send(Event::StreamCompleted { turn, text: None, cut_off: false }).is(Kind::Error);
+    assert_eq!((bench.machine.stale(), bench.machine.refused()), (2, 0));
+}
+
+#[test]
+fn a_hook_that_a_crash_cut_off_is_run_again_by_a_person_and_those_behind_it_too() {
+    let hooks = ["first", "second"].map(|name| hook(name, FailurePolicy::WarnContinue)).to_vec();
+    let mut bench = Bench::new(hooks);
+    bench.prompt().calls(&[("a", true)]).finish("a", ok()).is(Kind::PostToolsHook);
+    bench.send(Event::Restarted).is(Kind::Error);
+    assert_eq!((bench.error().code, bench.actions()), (ErrorCode::Interrupted, vec![]));
+    let State::Error { way_on: WayOn::Hook { hooks, .. }, .. } = bench.machine.state() else {
+        panic!("no hook to run again")
+    };
+    let run = hooks.run.clone();
+    bench.send(Event::RetryRequested { target: RetryTarget::Hook { run } });
+    bench.is(Kind::PostToolsHook);
+    bench.hook(None).hook(None).is(Kind::CallingLlm);
+    assert_eq!(bench.outputs(), [output("a", "ok", false)]);
+}
+
+#[test]
 fn d14_only_an_agent_that_is_held_is_freed() {
     let freed = |tools: Tools| {
         let hooks = vec![hook("h", FailurePolicy::FailSession)];
@@ -695,7 +864,12 @@ fn d14_only_an_agent_that_is_held_is_freed() {
             let call = call("a", true);
             bench.send(Event::ToolReported { turn: turn.clone(), call });
             let call = CallId::from("a");
-            bench.send(Event::ToolEnded { turn: turn.clone(), call, is_error: false });
+            bench.send(Event::ToolEnded {
+                turn: turn.clone(),
+                call,
+                is_error: false,
+                output: None,
+            });
             bench.send(Event::BatchHeld { turn });
         }
         bench.hook(Some("no")).is(Kind::Error);

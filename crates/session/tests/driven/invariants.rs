@@ -10,7 +10,7 @@ use qd_session::machine::{
 };
 
 use super::walk::Taken;
-use super::world::{batch_of, unfinished};
+use super::world::batch_of;
 
 pub fn check(taken: &Taken<'_>) {
     let Ok(step) = taken.result else { return };
@@ -19,12 +19,14 @@ pub fn check(taken: &Taken<'_>) {
     every_call_has_one_output(taken, step);
     no_batch_is_lost(taken, step);
     runs_end_once(taken, step);
+    runs_are_shown_to_run(taken, step);
     hooks_come_after_the_batch(step);
     ready_has_nothing_pending(step);
     nothing_mutating_is_repeated_by_itself(taken, step);
     retries_are_bounded(step);
     timers_are_kept(taken, step);
     the_stream_changes_only_with_a_request(taken, step);
+    an_interrupt_is_for_one_turn(taken, step);
 }
 
 fn changes(step: &Step) -> impl Iterator<Item = &Change> {
@@ -147,14 +149,13 @@ fn runs_end_once(taken: &Taken<'_>, step: &Step) {
             *ended.entry(&run.run_id).or_default() += 1;
         }
     }
-    let ours = taken.setup.tools == Tools::Ours;
     let runs = batch_of(taken.from).into_iter().flat_map(|batch| batch.runs());
-    for run in runs.filter(|run| ours && run.id.is_some()) {
+    for run in runs.filter(|run| run.id.is_some()) {
         let id = run.id.as_ref().expect("filtered");
         let still = batch_of(&step.state)
             .and_then(|batch| batch.run(id))
-            .is_some_and(|run| unfinished(&run.fate));
-        let due = unfinished(&run.fate) && !still;
+            .is_some_and(|run| run.fate.is_open());
+        let due = run.fate.is_open() && !still;
         assert_eq!(ended.get(id).copied().unwrap_or(0), usize::from(due), "{id}: {taken:?}");
     }
     if let State::PostToolsHook { hooks, .. } = taken.from {
@@ -169,6 +170,23 @@ fn runs_end_once(taken: &Taken<'_>, step: &Step) {
         let still =
             matches!(&step.state, State::PostToolsHook { hooks: now, .. } if now.run == hooks.run);
         assert_eq!(over, usize::from(!still), "{taken:?}");
+    }
+}
+
+/// What runs is shown to, whoever runs it.
+fn runs_are_shown_to_run(taken: &Taken<'_>, step: &Step) {
+    let has_begun = |state: &State, id: &RunId| {
+        batch_of(state).and_then(|batch| batch.run(id)).is_some_and(|run| run.started_at.is_some())
+    };
+    let runs = batch_of(&step.state).into_iter().flat_map(|batch| batch.runs());
+    for run in runs.filter(|run| run.fate == Fate::Running) {
+        let id = run.id.as_ref().expect("what runs has an id");
+        assert!(run.started_at.is_some(), "{taken:?}");
+        let shown = changes(step).any(|change| {
+            matches!(change, Change::ToolLifecycle(told)
+                if told.run_id == *id && told.status == RunStatus::Running)
+        });
+        assert!(shown || has_begun(taken.from, id), "{id}: {taken:?}");
     }
 }
 
@@ -261,5 +279,20 @@ fn the_stream_changes_only_with_a_request(taken: &Taken<'_>, step: &Step) {
     if old.id != new.id {
         let sent = actions(step).any(|action| matches!(action, Action::SendToHarness { .. }));
         assert!(sent, "{taken:?}");
+    }
+}
+
+/// No repeated request inherits it, nothing that failed waits with it, and its timer goes with it.
+fn an_interrupt_is_for_one_turn(taken: &Taken<'_>, step: &Step) {
+    let asked = |state: &State| state.turn().is_some_and(|turn| turn.interrupting);
+    let (was, is) = (asked(taken.from), asked(&step.state));
+    let sent = actions(step).any(|action| matches!(action, Action::SendToHarness { .. }));
+    assert!(!is || (!sent && step.state.kind() != Kind::Error), "{taken:?}");
+    // Timers do not survive a crash.
+    let is_gone = matches!(taken.event, Event::TimerFired { .. } | Event::Restarted);
+    if was && !is && !is_gone {
+        let cancelled = actions(step)
+            .any(|action| matches!(action, Action::CancelTimer { timer: Timer::Interrupt { .. } }));
+        assert!(cancelled, "an interrupt's timer left running: {taken:?}");
     }
 }

@@ -10,6 +10,7 @@ use qd_session::machine::{Action, Event, Output, Setup, Tools};
 use qd_session::moment::Timestamp;
 use qd_session::seed::Seed;
 
+use super::logbook::brief;
 use super::world::{events, setups};
 
 fn id() -> SessionId {
@@ -23,14 +24,15 @@ fn entry(at: u64, event: event::Event) -> Entry {
 /// A session driven by choices, one of the events of its state at each step.
 fn driven(setup: &Setup, choices: &[u16]) -> (Session, Vec<(Entry, Vec<Output>)>) {
     let mut session = Session::new(id());
-    let set_up = entry(0, event::Event::SetUp { setup: setup.clone() });
+    let set_up =
+        entry(0, event::Event::SetUp { setup: setup.clone(), brief: Some(Box::new(brief())) });
     let mut journal = vec![(set_up.clone(), session.apply(&set_up))];
     for (nth, choice) in choices.iter().enumerate() {
         let machine = session.machine().expect("it was set up");
         let possible = events(setup, machine.state());
         let event = possible[usize::from(*choice) % possible.len()].clone();
         let seed = Seed(nth as u64 + 100);
-        let entry = entry(nth as u64 * 10, event::Event::Driven { seed, event });
+        let entry = entry(nth as u64 * 10, event::Event::Driven { seed, event, frozen: None });
         let outputs = session.apply(&entry);
         journal.push((entry, outputs));
     }

@@ -5,6 +5,8 @@
 mod faults;
 mod invariants;
 mod journal;
+mod logbook;
+mod names;
 mod operator;
 mod table;
 mod walk;

@@ -2,12 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use qd_session::machine::{Action, Change, Effect, ErrorCode, ErrorSource, Reason};
+use qd_session::id::SessionId;
+use qd_session::machine::{
+    Action, Change, Effect, ErrorCode, ErrorSource, Event, Machine, Output, Reason, Stimulus,
+};
+use qd_session::seed::Seed;
 use serde::Serialize;
 
 use super::walk::{Taken, seen};
+use super::world::{NOW, setups};
 
 const SPEC: &str = include_str!("../../../../spec/driven-session.md");
+const NAMES: &str = include_str!("../../../../spec/driven-names.md");
 
 /// A row of the table. What lets go of running things is not in it: the invariants see to that.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +68,11 @@ fn spelled(value: &impl Serialize) -> String {
 
 /// The cells of each row of the table under a heading.
 fn table(heading: &str) -> Vec<Vec<String>> {
-    let section = SPEC.split("\n## ").find(|section| section.starts_with(heading));
+    table_of(SPEC, heading)
+}
+
+fn table_of(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = page.split("\n## ").find(|section| section.starts_with(heading));
     let section = section.unwrap_or_else(|| panic!("no section {heading:?}"));
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
@@ -131,4 +141,47 @@ fn reasons_and_codes_are_those_of_the_page() {
         table("Error codes").into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
     let coded = codes.map(|(code, source)| (format!("`{}`", spelled(&code)), spelled(&source)));
     assert_eq!(written, coded);
+}
+
+/// What a session tells of events that it does not take.
+fn refusals() -> Vec<(ErrorCode, bool, ErrorSource)> {
+    let id = SessionId::from("sess_1");
+    let setup = setups().into_iter().next().expect("a setup");
+    let told = |session: &str| {
+        let session = SessionId::from(session);
+        let stimulus = Stimulus { session, at: NOW, seed: Seed(1), event: Event::StopRequested };
+        let outputs = Machine::new(id.clone(), setup.clone()).handle(&stimulus);
+        outputs.into_iter().find_map(|output| match output {
+            Output::Show(shown) => match shown.change {
+                Change::SessionError(it) => Some((it.code, it.retryable, it.source)),
+                _ => None,
+            },
+            Output::Do(_) => None,
+        })
+    };
+    [told("sess_1"), told("sess_2")].into_iter().flatten().collect()
+}
+
+#[test]
+fn errors_are_told_as_the_page_of_names_classifies_them() {
+    let mut told: BTreeMap<String, (BTreeSet<&str>, BTreeSet<String>)> = BTreeMap::new();
+    for (code, retryable, source) in seen().errors.iter().copied().chain(refusals()) {
+        let (retry, sources) = told.entry(format!("`{}`", spelled(&code))).or_default();
+        retry.insert(if retryable { "yes" } else { "no" });
+        sources.insert(spelled(&source));
+    }
+    let told: BTreeMap<String, [String; 2]> = told
+        .into_iter()
+        .map(|(code, (retry, sources))| {
+            let words = |words: Vec<String>| words.join(", ");
+            let retry = words(retry.into_iter().map(str::to_owned).collect());
+            (code, [retry, words(sources.into_iter().collect())])
+        })
+        .collect();
+    let written = table_of(NAMES, "Error codes").into_iter();
+    let mut written: BTreeMap<String, [String; 2]> =
+        written.map(|row| (row[1].clone(), [row[2].clone(), row[3].clone()])).collect();
+    // Told by whoever reads the file, before there is a machine.
+    assert!(written.remove("`hook_config_invalid`").is_some());
+    assert_eq!(told, written);
 }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use qd_session::machine::{Declined, Event, Kind, Setup, State, Step, Timer, transition};
+use qd_session::machine::{
+    Change, Declined, Effect, ErrorCode, ErrorSource, Event, Kind, Setup, State, Step, Timer,
+    transition,
+};
 
 use super::table::Row;
 use super::world::{NOW, events, fresh_seed, key, setups, step};
@@ -27,6 +30,8 @@ pub struct Seen {
     /// Event names, and whether one was ever accepted.
     pub events: BTreeMap<&'static str, bool>,
     pub rows: BTreeSet<Row>,
+    /// Errors that were told: the code, whether it is worth another try, and whose it is.
+    pub errors: BTreeSet<(ErrorCode, bool, ErrorSource)>,
     /// Each state as the operator sees it, with the label.
     pub views: BTreeSet<(Kind, String, String)>,
 }
@@ -61,6 +66,12 @@ fn visit(setup: &Setup, seen: &mut Seen) {
             stop_and_exit_are_legal(&taken);
             seen.rows.extend(Row::of(&taken));
             if let Ok(step) = result {
+                seen.errors.extend(step.effects.iter().filter_map(|effect| match effect {
+                    Effect::Show(Change::SessionError(it)) => {
+                        Some((it.code, it.retryable, it.source))
+                    }
+                    _ => None,
+                }));
                 if event == Event::StopRequested && from.kind() != Kind::Stopping {
                     stops_by_itself(setup, &step.state);
                 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use qd_session::id::{CallId, HookRunId, RunId, ToolName, TurnId};
 use qd_session::machine::{
-    Batch, Event, FailurePolicy, Fate, HarnessTrouble, HookConfig, Judged, Next, PauseCause,
-    Process, RetryTarget, Setup, State, Step, StopPhase, Timer, ToolCall, ToolFilter, ToolOutcome,
-    Tools, TroubleKind, Verdict, WayOn, transition,
+    Batch, Event, FailurePolicy, HarnessTrouble, HookConfig, Judged, Next, PauseCause, Process,
+    RetryTarget, Setup, State, Step, StopPhase, Timer, ToolCall, ToolFilter, ToolOutcome, Tools,
+    TroubleKind, Verdict, WayOn, transition,
 };
 use qd_session::moment::Timestamp;
 use qd_session::seed::Seed;
@@ -40,6 +40,7 @@ pub fn setups() -> Vec<Setup> {
         timeout_ms: 1_000,
         failure_policy,
         tool_filter,
+        env_allow: Vec::new(),
     };
     let warn = hook("warn", FailurePolicy::WarnContinue, ToolFilter::AnyMutating);
     let retry = hook(
@@ -112,8 +113,10 @@ pub use qd_session::machine::Declined;
 pub fn events(setup: &Setup, state: &State) -> Vec<Event> {
     let mut events = commands();
     if !setup.hooks.is_empty() {
-        // What a spent budget does is what a pause does; once is enough.
-        events.retain(|event| *event != Event::PauseRequested { cause: PauseCause::Budget });
+        // What another cause does is what a pause does; once is enough.
+        let is_other = |cause| matches!(cause, PauseCause::Budget | PauseCause::Unwatched);
+        events
+            .retain(|event| !matches!(event, Event::PauseRequested { cause } if is_other(*cause)));
     }
     if setup.tools == Tools::TheirsHeld {
         // Pauses and silence are those of any agent with its own tools.
@@ -145,6 +148,7 @@ fn commands() -> Vec<Event> {
         Event::YoloSwitched { on: false },
         Event::PauseRequested { cause: PauseCause::Operator },
         Event::PauseRequested { cause: PauseCause::Budget },
+        Event::PauseRequested { cause: PauseCause::Unwatched },
         Event::ResumeRequested,
         Event::InterruptRequested,
         Event::StopRequested,
@@ -158,9 +162,14 @@ fn commands() -> Vec<Event> {
             call: call.clone(),
             approved,
             message: message.map(Arc::from),
+            mode: None,
         };
         events.extend([approved(true, None), approved(false, Some("no"))]);
-        events.push(Event::InputGiven { call: call.clone(), text: "42".into() });
+        events.push(Event::InputGiven {
+            call: call.clone(),
+            text: "42".into(),
+            answers: Vec::new(),
+        });
     }
     events
 }
@@ -192,14 +201,18 @@ fn harness_events(setup: &Setup, turn: &TurnId) -> Vec<Event> {
     match setup.tools {
         Tools::Ours => {}
         Tools::Theirs => {
-            events.retain(|event| !matches!(event, Event::StreamFailed { trouble, .. } if trouble.trouble == TroubleKind::Passing));
+            // What a provider asks to wait is waited whoever runs the tools.
+            events.retain(|event| !matches!(event, Event::StreamFailed { trouble, .. } if trouble.retry_after_ms.is_some()));
             events.extend(their_events(&turn, &[&a]));
             events.push(Event::QuestionAsked { turn: turn.clone(), call: question() });
             let call = question().call_id;
             events.push(Event::RequestWithdrawn { turn: turn.clone(), call });
         }
         Tools::TheirsHeld => {
-            events.retain(|event| !matches!(event, Event::StreamFailed { .. }));
+            // One failure is enough: the others are those of any agent with its own tools.
+            let passing = trouble(TroubleKind::Passing, None);
+            events
+                .retain(|event| *event == passing || !matches!(event, Event::StreamFailed { .. }));
             events.extend(their_events(&turn, &[&a, &b]));
         }
     }
@@ -212,7 +225,7 @@ fn their_events(turn: &TurnId, calls: &[&ToolCall]) -> Vec<Event> {
     for call in calls {
         let (turn, id) = (turn.clone(), call.call_id.clone());
         events.push(Event::ToolReported { turn: turn.clone(), call: (*call).clone() });
-        events.push(Event::ToolEnded { turn, call: id, is_error: false });
+        events.push(Event::ToolEnded { turn, call: id, is_error: false, output: None });
     }
     let asked = calls[0].clone();
     let call = asked.call_id.clone();
@@ -232,7 +245,7 @@ fn timers(turn: &TurnId) -> Vec<Event> {
 fn exits() -> Vec<Event> {
     let codes = [Some(0), Some(1), None];
     let mut events = vec![Event::HarnessReady];
-    events.extend(codes.map(|code| Event::HarnessExited { code }));
+    events.extend(codes.map(|code| Event::HarnessExited { code, why: None }));
     events
 }
 
@@ -268,8 +281,8 @@ fn hook_events(state: &State) -> Vec<Event> {
     runs.flat_map(|run| {
         [
             Event::HookStarted { run: run.clone() },
-            Event::HookFinished { run: run.clone(), error: None },
-            Event::HookFinished { run: run.clone(), error: Some("no".into()) },
+            Event::HookFinished { run: run.clone(), error: None, output: None },
+            Event::HookFinished { run: run.clone(), error: Some("no".into()), output: None },
             Event::RetryRequested { target: RetryTarget::Hook { run } },
         ]
     })
@@ -307,8 +320,4 @@ pub fn batch_of(state: &State) -> Option<&Batch> {
         | State::ProcessingResponse { .. }
         | State::Error { way_on: WayOn::Llm { .. }, .. } => None,
     }
-}
-
-pub fn unfinished(fate: &Fate) -> bool {
-    matches!(fate, Fate::Queued | Fate::Running)
 }
