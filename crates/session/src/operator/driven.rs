@@ -53,6 +53,10 @@ pub fn resolve(machine: &Machine) -> Option<AgentState> {
         State::Paused { cause: PauseCause::Budget, .. } => {
             needs_you(SubState::BUDGET_EXCEEDED, "Budget spent")
         }
+        State::Paused { cause: PauseCause::Unwatched, .. } => {
+            put(&mut context, "why", Some("it asks nobody, and nobody watched what it did"));
+            needs_you(SubState::PAUSED, "Paused: nobody was watching")
+        }
         State::Error { error, way_on } => match way_on.timer() {
             RetryTimer::Running { .. } => {
                 put(&mut context, "message", Some(error.message.to_string()));

@@ -5,10 +5,11 @@
 mod driven;
 mod finished_turn;
 pub mod layer;
+pub mod notice;
 mod observed;
 mod state;
 
 pub use self::driven::resolve as resolve_driven;
 pub use self::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
-pub use self::observed::{next_look, resolve};
+pub use self::observed::{next_look, resolve, resolve_but};
 pub use self::state::{AgentState, Group, SubState, Urgency};

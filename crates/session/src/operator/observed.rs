@@ -4,11 +4,13 @@
 //! how did its turn end? Silence is judged last, and only what silence can tell.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use super::finished_turn::{Ending, Sign};
 use super::state::{AgentState, Group, SubState, Urgency};
+use crate::id::RequestId;
 use crate::limits::{FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_WORK_MAX_MS};
 use crate::moment::{Source, Stamp, Timestamp};
 use crate::monitor::{
@@ -67,7 +69,12 @@ impl Verdict {
 
 /// What the operator is told at `now`.
 pub fn resolve(now: Timestamp, monitor: &Monitor) -> AgentState {
-    let verdict = silenced(now, monitor, verdict(now, monitor));
+    resolve_but(now, monitor, &BTreeSet::new())
+}
+
+/// The same where these requests need nobody: a rule has answered them.
+pub fn resolve_but(now: Timestamp, monitor: &Monitor, ruled: &BTreeSet<RequestId>) -> AgentState {
+    let verdict = silenced(now, monitor, verdict(now, monitor, ruled));
     AgentState {
         group: verdict.group,
         state: verdict.state,
@@ -100,12 +107,12 @@ pub fn next_look(now: Timestamp, monitor: &Monitor) -> Option<Timestamp> {
     .min()
 }
 
-fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
+fn verdict(now: Timestamp, monitor: &Monitor, ruled: &BTreeSet<RequestId>) -> Verdict {
     if let Life::Ended { at } = monitor.life() {
         return Verdict::new(Group::Delivered, SubState::SESSION_ENDED, "Session closed", at)
             .by("the session, or the process that held it, was seen to end");
     }
-    if let Some(request) = most_urgent(monitor) {
+    if let Some(request) = most_urgent(monitor, ruled) {
         return asked(monitor, &request);
     }
     let main = monitor.main_agent();
@@ -129,10 +136,10 @@ fn verdict(now: Timestamp, monitor: &Monitor) -> Verdict {
 }
 
 /// The open request that a person must see first.
-fn most_urgent(monitor: &Monitor) -> Option<Open<'_>> {
+fn most_urgent<'a>(monitor: &'a Monitor, ruled: &BTreeSet<RequestId>) -> Option<Open<'a>> {
     monitor
         .open_requests()
-        .filter(|request| request.stage == Stage::Waiting)
+        .filter(|request| request.stage == Stage::Waiting && !ruled.contains(request.id))
         .min_by_key(|request| (std::cmp::Reverse(request.kind), request.since))
 }
 

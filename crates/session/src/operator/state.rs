@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::moment::{Source, Timestamp};
 use crate::monitor::Evidence;
+use crate::policy::Exceeded;
 
 /// The three groups of the board. Fixed for ever: the protocol hangs on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -144,6 +146,28 @@ impl AgentState {
                 == (other.confidence, other.source, other.since)
             && (&self.rule, &self.context) == (&other.rule, &other.context)
             && (&self.core_label, self.urgency) == (&other.core_label, other.urgency)
+    }
+
+    /// A budget is spent: that needs the operator while it works, and before it waits for less.
+    pub fn spend_budget(
+        &mut self,
+        exceeded: Exceeded,
+        beyond: f64,
+        words: String,
+        since: Timestamp,
+    ) {
+        let is_less = match self.group {
+            Group::NeedsYou => urgency_rank(&self.state) > urgency_rank(&SubState::BUDGET_EXCEEDED),
+            Group::Autonomous => self.state != SubState::UNKNOWN,
+            Group::Delivered => false,
+        };
+        if is_less {
+            self.context =
+                Some(json!({ "exceeded": exceeded, "beyond": beyond, "while": self.state }));
+            (self.group, self.state) = (Group::NeedsYou, SubState::BUDGET_EXCEEDED);
+            (self.label, self.since) = (words, since);
+            self.rule = Cow::Borrowed("a budget of the policy is spent, and it was not dismissed");
+        }
     }
 
     /// The place on the board, most urgent first: group, a layer's wish, the sub-state's rank, then
