@@ -70,6 +70,8 @@ impl Book {
                 self.requests.insert(offer.request.clone(), answered);
                 self.hold(record, Subject::Answer(offer.clone()));
             }
+            // It is settled, and its request was never open.
+            Body::Ruled(_) => {}
             Body::Commanded(order) => self.hold(record, Subject::Command(order.clone())),
             Body::Delivered { decision, way } => {
                 self.stand(decision, Standing::Delivered { way: way.clone() });
@@ -172,6 +174,11 @@ impl Book {
         self.take(now, &subject)
     }
 
+    /// A rule has answered in a session that we drive: nobody was asked, and nothing is delivered.
+    pub fn ruled(&mut self, now: Timestamp, offer: Offer) -> Record {
+        self.write(now, Body::Ruled(Box::new(offer)))
+    }
+
     /// Puts a command on record, to be carried out once it is on disk.
     pub fn command(&mut self, now: Timestamp, order: Order) -> Result<Given, Refused> {
         let subject = Subject::Command(Box::new(order));
@@ -221,11 +228,15 @@ impl Book {
         }
     }
 
-    /// It was sent, and no acknowledgement will come: it may have arrived or not. It still stands,
-    /// and the way may come back for it.
+    /// It was sent, and no acknowledgement will come: it may have arrived or not. An answer still
+    /// stands, and the way may come back for it; for a command nobody comes back.
     pub fn lost(&mut self, now: Timestamp, decision: &DecisionId) -> Vec<Record> {
         let Some(decided) = self.decisions.get_mut(decision) else { return Vec::new() };
+        let is_command = decided.subject.request().is_none();
         match decided.standing {
+            Standing::InFlight | Standing::Unsettled if is_command => {
+                vec![self.write(now, Body::Unclear { decision: decision.clone() })]
+            }
             Standing::InFlight => {
                 decided.standing = Standing::Unsettled;
                 Vec::new()
@@ -251,6 +262,11 @@ impl Book {
 
     pub fn decision(&self, decision: &DecisionId) -> Option<&Decided> {
         self.decisions.get(decision)
+    }
+
+    /// The decision that this caller gave under this key.
+    pub fn first_of(&self, by: &By, key: &IdempotencyKey) -> Option<&Decided> {
+        self.decisions.get(self.keys.get(&(by.clone(), key.clone()))?)
     }
 
     /// The decision that stands for a request.

@@ -8,8 +8,10 @@ use super::Decision;
 use super::chain::{Hash, Link};
 use crate::id::{DecisionId, IdempotencyKey, RequestKey, RuleName, SessionId, ToolName, Way};
 use crate::limits::{SHOWN_INPUT_BYTES_MAX, SHOWN_TEXT_BYTES_MAX};
+use crate::machine::RetryTarget;
 use crate::moment::Timestamp;
 use crate::monitor::RequestKind;
+use crate::policy::Preset;
 
 /// The version that is written.
 const VERSION: u32 = 1;
@@ -30,6 +32,9 @@ pub struct Record {
 pub enum Body {
     /// A request was answered. On record before anything is sent.
     Given(Box<Offer>),
+    /// A rule answered in a session that we drive, before anybody was asked. It takes effect in the
+    /// batch that puts it on record, so nothing follows it.
+    Ruled(Box<Offer>),
     /// Something was asked of a session that is no answer. On record before anything is sent.
     Commanded(Box<Order>),
     /// The way took it.
@@ -41,7 +46,7 @@ pub enum Body {
     /// The agent's own signals closed the request, and the answer did not arrive.
     Overtaken { decision: DecisionId },
     /// The agent's own signals closed the request, and nobody can say whether the answer had
-    /// arrived: it was sent, and the acknowledgement was lost.
+    /// arrived: it was sent, and the acknowledgement was lost. Of a command: it was cut off so.
     Unclear { decision: DecisionId },
 }
 
@@ -77,13 +82,27 @@ pub struct Order {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Command {
-    Prompt { text: String },
+    Prompt {
+        text: String,
+    },
     Interrupt,
     Stop,
     Focus,
     Resume,
-    Yolo { on: bool },
+    Yolo {
+        on: bool,
+    },
+    /// What the session may do without asking from now on; none: as its project has it.
+    Policy {
+        preset: Option<Preset>,
+    },
     Dismiss,
+    /// Of a session that we drive: hold at the next boundary.
+    Pause,
+    /// Of a session that we drive: once more.
+    Retry {
+        target: RetryTarget,
+    },
 }
 
 /// Whose decision it is.
@@ -204,7 +223,7 @@ fn known_version<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
 impl Body {
     pub fn decision(&self) -> &DecisionId {
         match self {
-            Self::Given(offer) => &offer.decision,
+            Self::Given(offer) | Self::Ruled(offer) => &offer.decision,
             Self::Commanded(order) => &order.decision,
             Self::Delivered { decision, .. }
             | Self::Failed { decision, .. }
@@ -218,6 +237,7 @@ impl Body {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Given(_) => "given",
+            Self::Ruled(_) => "ruled",
             Self::Commanded(_) => "commanded",
             Self::Delivered { .. } => "delivered",
             Self::Failed { .. } => "failed",
@@ -230,7 +250,7 @@ impl Body {
     /// Only what is given names its session; what follows names the decision.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Self::Given(offer) => Some(&offer.session),
+            Self::Given(offer) | Self::Ruled(offer) => Some(&offer.session),
             Self::Commanded(order) => Some(&order.session),
             Self::Delivered { .. }
             | Self::Failed { .. }

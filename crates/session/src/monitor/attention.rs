@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::agent::Agent;
 use super::event::{Ask, Stage};
 use super::latest::Latest;
-use crate::id::{AgentId, RequestId};
+use crate::id::{AgentId, CallId, RequestId};
+use crate::limits::REQUEST_ASKS_MAX;
 use crate::moment::Stamp;
 
 /// A request as far as it is known. Its answer may be heard of before the request itself.
@@ -20,6 +21,10 @@ pub struct Request {
     pub agent: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Latest<Asked>>,
+    /// The other times it was asked, in their order. All of them and not the first alone: which
+    /// of them a settlement leaves is only known once it is heard of, and that may be late.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked_before: Vec<AskedBefore>,
     /// When a person became necessary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Stamp>,
@@ -33,6 +38,16 @@ pub struct Asked {
     pub kind: RequestKind,
     #[serde(flatten)]
     pub ask: Ask,
+}
+
+/// One time that a request was asked, and the call it was said to hold up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedBefore {
+    #[serde(flatten)]
+    pub stamp: Stamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,20 +67,46 @@ pub struct Open<'a> {
     pub kind: RequestKind,
     pub stage: Stage,
     pub ask: &'a Ask,
+    /// When it was asked last.
     pub asked: Stamp,
+    /// The times before that since it was last settled, in their order.
+    pub asked_before: &'a [AskedBefore],
     /// Since when it waits: for a person if it does, else since it was asked.
     pub since: Stamp,
 }
 
+impl Open<'_> {
+    /// Every time it was asked since it was last settled, the first one first.
+    pub fn asks(&self) -> impl Iterator<Item = Stamp> {
+        self.asked_before.iter().map(|before| before.stamp).chain([self.asked])
+    }
+}
+
 impl Request {
     pub fn new(id: RequestId, agent: AgentId) -> Self {
-        Self { id, agent, asked: None, waiting: None, resolved: None }
+        Self { id, agent, asked: None, asked_before: Vec::new(), waiting: None, resolved: None }
     }
 
     pub(super) fn ask(&mut self, stamp: Stamp, kind: RequestKind, stage: Stage, ask: &Ask) {
+        self.remember(AskedBefore { stamp, call: ask.call.clone() });
+        if let Some(asked) = &self.asked {
+            self.remember(AskedBefore::of(asked));
+        }
         Latest::join(&mut self.asked, stamp, Asked { kind, ask: ask.clone() });
+        if let Some(last) = self.asked.as_ref().map(AskedBefore::of) {
+            self.asked_before.retain(|before| *before != last);
+        }
+        // The newest stay, whatever the order in which they were heard of.
+        let too_many = self.asked_before.len().saturating_sub(REQUEST_ASKS_MAX);
+        self.asked_before.drain(..too_many);
         if stage == Stage::Waiting {
             self.waiting = self.waiting.max(Some(stamp));
+        }
+    }
+
+    fn remember(&mut self, asked: AskedBefore) {
+        if let Err(at) = self.asked_before.binary_search(&asked) {
+            self.asked_before.insert(at, asked);
         }
     }
 
@@ -75,32 +116,45 @@ impl Request {
 
     /// Drops what the agent's last boundary has settled. True if anything is left.
     pub(super) fn keep_unsettled(&mut self, boundary: Stamp) -> bool {
+        let settled = boundary.max(self.resolved.unwrap_or_default());
+        self.asked_before.retain(|before| before.stamp > settled);
         self.asked.take_if(|asked| asked.stamp <= boundary);
         self.waiting.take_if(|waiting| *waiting <= boundary);
         self.resolved.take_if(|resolved| *resolved <= boundary);
         self.asked.is_some() || self.resolved.is_some()
     }
 
-    /// What is open of it, given the agent that asked.
-    pub(super) fn open(&self, agent: Option<&Agent>) -> Option<Open<'_>> {
+    /// What is open of it, given the agent that asked and when the session last ended.
+    pub(super) fn open(&self, agent: Option<&Agent>, session_end: Stamp) -> Option<Open<'_>> {
         let asked = self.asked.as_ref()?;
-        if self.resolved.is_some_and(|resolved| resolved >= asked.stamp) {
+        let settled = session_end.max(self.resolved.unwrap_or_default());
+        // Parallel hook processes overtake each other: the end of a call is the end of what it
+        // waited for, even if the question is stamped a moment later.
+        let is_over = |call: &Option<CallId>| {
+            call.as_ref().zip(agent).is_some_and(|(call, agent)| agent.tool_ended(call))
+        };
+        let Asked { kind, ask } = &asked.value;
+        if asked.stamp <= settled || is_over(&ask.call) {
             return None;
         }
-        let Asked { kind, ask } = &asked.value;
-        let call_is_over = ask.call.as_ref().zip(agent).is_some_and(|(call, agent)| {
-            // Parallel hook processes overtake each other: the end of a call is the end of what
-            // it waited for, even if the question is stamped a moment later.
-            agent.tool_ended(call)
-        });
-        (!call_is_over).then(|| Open {
+        let settled_before =
+            |before: &AskedBefore| before.stamp <= settled || is_over(&before.call);
+        let first = self.asked_before.iter().rposition(settled_before).map_or(0, |last| last + 1);
+        Some(Open {
             id: &self.id,
             agent: &self.agent,
             kind: *kind,
             stage: if self.waiting.is_some() { Stage::Waiting } else { Stage::UnderReview },
             ask,
             asked: asked.stamp,
+            asked_before: &self.asked_before[first..],
             since: self.waiting.unwrap_or(asked.stamp),
         })
+    }
+}
+
+impl AskedBefore {
+    fn of(asked: &Latest<Asked>) -> Self {
+        Self { stamp: asked.stamp, call: asked.value.ask.call.clone() }
     }
 }

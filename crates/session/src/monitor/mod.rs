@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::agent::{Activity, Agent, LastMessage, ToolStart, TurnEnd};
-pub use self::attention::{Open, Request, RequestKind};
+pub use self::attention::{AskedBefore, Open, Request, RequestKind};
 pub use self::event::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage, Usage};
 pub use self::latest::Latest;
 use self::latest::raise;
@@ -366,12 +366,9 @@ impl Monitor {
     /// The open requests of all agents, under review or waiting for a person.
     pub fn open_requests(&self) -> impl Iterator<Item = Open<'_>> {
         let end = self.last_end();
-        self.requests
-            .iter()
-            .filter_map(|request| {
-                request.open(agent_of(&self.main, &self.subagents, &request.agent))
-            })
-            .filter(move |open| open.asked > end)
+        self.requests.iter().filter_map(move |request| {
+            request.open(agent_of(&self.main, &self.subagents, &request.agent), end)
+        })
     }
 
     pub fn life(&self) -> Life {

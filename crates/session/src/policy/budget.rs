@@ -23,17 +23,34 @@ pub struct Amounts {
 }
 
 /// What was used up.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Spent {
     pub session: Sum,
     pub day: Sum,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sum {
     pub tokens: u64,
     pub usd: f64,
     pub minutes: u64,
+}
+
+impl Spent {
+    /// As much of it as that limit is about.
+    pub fn of(&self, exceeded: Exceeded) -> f64 {
+        let sum = match exceeded.span {
+            Span::Session => &self.session,
+            Span::Day => &self.day,
+        };
+        match exceeded.measure {
+            Measure::Tokens => sum.tokens as f64,
+            Measure::Usd => sum.usd,
+            Measure::Minutes => sum.minutes as f64,
+        }
+    }
 }
 
 /// Which limit was reached.
@@ -66,6 +83,25 @@ impl Budget {
             .or_else(|| of(Span::Day, self.day.reached(&spent.day)))
     }
 
+    /// Whether how long a session has worked makes a difference.
+    pub fn counts_minutes(&self) -> bool {
+        self.session.minutes.is_some()
+    }
+
+    /// The limit that was reached, in words.
+    pub fn words(&self, Exceeded { span, measure }: Exceeded) -> String {
+        let (amounts, whose) = match span {
+            Span::Session => (&self.session, "this session"),
+            Span::Day => (&self.day, "today"),
+        };
+        let most = match measure {
+            Measure::Usd => format!("${:.2}", amounts.usd.unwrap_or_default()),
+            Measure::Tokens => format!("{} tokens", amounts.tokens.unwrap_or_default()),
+            Measure::Minutes => format!("{} min", amounts.minutes.unwrap_or_default()),
+        };
+        format!("Budget spent: {most} {whose}")
+    }
+
     /// Where this one says nothing the other holds.
     pub(super) fn or(self, other: Self) -> Self {
         Self { session: self.session.or(other.session), day: self.day.or(other.day) }
@@ -75,7 +111,22 @@ impl Budget {
     pub(super) fn trouble(&self) -> Option<&'static str> {
         let is_odd =
             |amounts: &Amounts| amounts.usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0);
-        [self.session, self.day].iter().any(is_odd).then_some("`usd` is no amount")
+        if [self.session, self.day].iter().any(is_odd) {
+            return Some("`usd` is no amount");
+        }
+        self.day.minutes.is_some().then_some("`minutes` are counted for a session, not for a day")
+    }
+}
+
+impl Spent {
+    /// What was used up since the operator last let it go on. Less than then: a new day.
+    pub fn since(&self, seen: &Self) -> Self {
+        let since = |now: &Sum, then: &Sum| Sum {
+            tokens: now.tokens.checked_sub(then.tokens).unwrap_or(now.tokens),
+            usd: if now.usd >= then.usd { now.usd - then.usd } else { now.usd },
+            minutes: now.minutes.checked_sub(then.minutes).unwrap_or(now.minutes),
+        };
+        Self { session: since(&self.session, &seen.session), day: since(&self.day, &seen.day) }
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub fn of(asked: &Asked<'a>, home: &str) -> Self {
-        let Asked { tool, input, cwd } = *asked;
+        let Asked { tool, input, cwd, led_to } = *asked;
         let kind = ToolKind::of(tool);
         let value = input.and_then(|text| serde_json::from_str(text).ok());
         let mut call = Self {
@@ -38,6 +38,7 @@ impl<'a> Call<'a> {
             call.script = call.input.as_ref().and_then(script);
         } else {
             call.paths = call.named(input, cwd);
+            call.paths.extend_from_slice(led_to);
         }
         call
     }

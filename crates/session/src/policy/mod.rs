@@ -27,7 +27,7 @@ use self::place::{is_protected, lies_in};
 use self::rule::Fit;
 pub use self::rule::{Effect, Rule};
 pub use self::tightening::Tightening;
-pub use self::tool_kind::{TOOLS, ToolKind};
+pub use self::tool_kind::{TOOLS, ToolKind, is_plan};
 use crate::operator::layer::pattern::Glob;
 
 /// All that an operator has laid down.
@@ -63,6 +63,7 @@ pub struct Layer {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Preset {
     /// Everything is asked.
     #[default]
@@ -76,13 +77,16 @@ pub enum Preset {
 }
 
 /// What an agent wants to do, as its request tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Asked<'a> {
     /// In its client's words; empty if the client does not tell.
     pub tool: &'a str,
     /// JSON as the client sent it.
     pub input: Option<&'a str>,
     pub cwd: Option<&'a str>,
+    /// Where links lead the files that it names, if that is elsewhere; none among them where
+    /// nobody can say. They count as if they were named, too.
+    pub led_to: &'a [Option<String>],
 }
 
 /// What the policy says to a request.
@@ -101,6 +105,7 @@ pub struct Verdict {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Origin {
     Session,
     Project,
@@ -133,6 +138,11 @@ impl Policy {
         layers.extend(projects.map(|project| (Origin::Project, &project.layer)));
         layers.push((Origin::Global, &self.global));
         Effective { layers, repository, home: &self.home }
+    }
+
+    /// The files that a request names, by their letters: for whoever looks where links lead them.
+    pub fn named(&self, asked: &Asked<'_>) -> Vec<String> {
+        Call::of(asked, &self.home).paths.into_iter().flatten().collect()
     }
 
     /// How many rules hold, all layers together.
@@ -182,6 +192,12 @@ impl<'a> Effective<'a> {
     /// The preset that holds, which a repository may have lowered.
     pub fn mode(&self) -> Preset {
         self.preset().0
+    }
+
+    /// Whose preset that is; none where nobody set one.
+    pub fn mode_origin(&self) -> Option<Origin> {
+        let (_, at) = self.preset();
+        self.layers.get(at).map(|(origin, _)| *origin)
     }
 
     /// A file of the project says that no session may run without asking.

@@ -1,4 +1,5 @@
-//! Where a path leads, by its letters alone: no link is followed and no disk is asked.
+//! Where a path leads, by its letters alone: no disk is asked. Where links lead it, the request
+//! says beside it.
 
 use crate::operator::layer::pattern::Glob;
 

@@ -42,6 +42,11 @@ impl ToolKind {
     }
 }
 
+/// It shows a plan and asks whether it may be carried out.
+pub fn is_plan(tool: &str) -> bool {
+    ["ExitPlanMode", "exit_plan_mode", "switch_mode"].contains(&tool)
+}
+
 /// Every name that is known, in the order of kinds. `spec/policy.md` shows the same.
 pub const TOOLS: &[(&str, ToolKind)] = &[
     ("NotebookRead", ToolKind::Read),
@@ -61,6 +66,8 @@ pub const TOOLS: &[(&str, ToolKind)] = &[
     ("listFilesRecursive", ToolKind::Search),
     ("listFilesTopLevel", ToolKind::Search),
     ("list_directory", ToolKind::Search),
+    ("list_files", ToolKind::Search),
+    ("search", ToolKind::Search),
     ("searchFiles", ToolKind::Search),
     ("search_file_content", ToolKind::Search),
     ("Edit", ToolKind::Edit),
@@ -70,6 +77,7 @@ pub const TOOLS: &[(&str, ToolKind)] = &[
     ("appliedDiff", ToolKind::Edit),
     ("apply_patch", ToolKind::Edit),
     ("edit", ToolKind::Edit),
+    ("edit_file", ToolKind::Edit),
     ("editedExistingFile", ToolKind::Edit),
     ("newFileCreated", ToolKind::Edit),
     ("replace", ToolKind::Edit),
@@ -81,6 +89,7 @@ pub const TOOLS: &[(&str, ToolKind)] = &[
     ("exec_command", ToolKind::Run),
     ("execute", ToolKind::Run),
     ("local_shell", ToolKind::Run),
+    ("run_command", ToolKind::Run),
     ("run_shell_command", ToolKind::Run),
     ("shell", ToolKind::Run),
     ("WebFetch", ToolKind::Fetch),

@@ -129,6 +129,18 @@ fn a_command_is_on_record_and_ends_with_its_delivery() {
 }
 
 #[test]
+fn a_command_that_nobody_can_say_anything_of_is_given_up() {
+    let mut book = Book::default();
+    let prompt = order(1, Command::Prompt { text: "go on".to_owned() });
+    book.command(NOW, prompt.clone()).expect("there is room");
+    let records = book.lost(NOW, &prompt.decision);
+    assert_eq!(records.len(), 1);
+    let standing = book.decision(&prompt.decision).map(|decided| decided.standing.clone());
+    assert_eq!(standing, Some(Standing::Unclear));
+    assert_eq!(book.unsettled().count(), 0);
+}
+
+#[test]
 fn a_requests_key_is_the_same_after_a_restart_and_another_one_when_asked_again() {
     let key = request(1);
     assert_eq!(key, request(1));

@@ -370,7 +370,7 @@ impl World {
                     assert!(!ours(decision), "{decision} arrived");
                     failed.insert(decision.clone());
                 }
-                Body::Unclear { .. } | Body::Commanded(_) => {}
+                Body::Unclear { .. } | Body::Commanded(_) | Body::Ruled(_) => {}
             }
             endings.insert(record.body.name());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use qd_session::id::{CallId, ProcessKey, RequestId, ToolName};
-use qd_session::limits::{REQUESTS_MAX, SUBAGENTS_MAX, TOOL_SPANS_MAX};
+use qd_session::limits::{REQUEST_ASKS_MAX, REQUESTS_MAX, SUBAGENTS_MAX, TOOL_SPANS_MAX};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{
     Activity, AgentEvent, Ask, Fact, Latest, Life, Monitor, Place, Stage, Usage,
@@ -116,6 +116,67 @@ fn a_subagents_request_outlives_the_main_agents_turn() {
         event("turn_completed", Timestamp(9)),
     ]);
     assert_eq!(resolve(Timestamp(10), &monitor).state, SubState::NEEDS_PERMISSION);
+}
+
+/// When the one open request was asked, each time.
+fn asks(monitor: &Monitor) -> Vec<u64> {
+    let open = monitor.open_requests().next().expect("a request is open");
+    open.asks().map(|stamp| stamp.at.0).collect()
+}
+
+#[test]
+fn a_request_told_again_was_asked_when_it_was_first_told() {
+    let ask = |ms| event("approval_requested", Timestamp(ms));
+    assert_eq!(asks(&told(&[ask(10), ask(30), ask(20)])), [10, 20, 30]);
+    assert_eq!(asks(&told(&[ask(30), ask(10), ask(10)])), [10, 30]);
+}
+
+#[test]
+fn asked_again_after_it_was_settled_it_is_asked_anew() {
+    let ask = |ms| event("approval_requested", Timestamp(ms));
+    let settlements =
+        ["approval_resolved", "turn_started", "turn_completed", "interrupted", "session_ended"];
+    for settled in settlements {
+        let settled = event(settled, Timestamp(20));
+        assert_eq!(asks(&told(&[ask(10), settled.clone(), ask(30), ask(40)])), [30, 40]);
+        assert_eq!(asks(&told(&[ask(10), ask(30), ask(40), settled])), [30, 40], "told late");
+    }
+}
+
+/// Some requests have no id but that of a dialog: another call is another request.
+#[test]
+fn asked_for_another_call_it_is_asked_anew() {
+    let ask = |ms, id: &str| {
+        let mut asked = event("approval_requested", Timestamp(ms));
+        if let Fact::ApprovalRequested { ask, .. } = &mut asked.fact {
+            ask.call = (!id.is_empty()).then(|| CallId::from(id));
+        }
+        asked
+    };
+    let end = event("tool_completed", Timestamp(25));
+    let first = [ask(10, ""), ask(20, "call-main"), end];
+    assert_eq!(asks(&told(&[&first[..], &[ask(30, "other")]].concat())), [30]);
+    assert_eq!(asks(&told(&[&first[..], &[ask(30, ""), ask(40, "")]].concat())), [30, 40]);
+}
+
+#[test]
+fn of_too_many_asks_the_oldest_are_forgotten() {
+    let max = u64::try_from(REQUEST_ASKS_MAX).expect("a small number");
+    let all: Vec<AgentEvent> =
+        (1..=max + 5).rev().map(|ms| event("approval_requested", Timestamp(ms))).collect();
+    let kept: Vec<u64> = (5..=max + 5).collect();
+    assert_eq!(asks(&told(&all)), kept);
+}
+
+#[test]
+fn a_snapshot_from_before_asks_were_kept_is_read() {
+    let before = r#"{"main":{"id":null,"work":{"at":10,"source":"hook"}},"requests":[{
+        "id":"request-main","agent":null,"waiting":{"at":10,"source":"hook"},
+        "asked":{"at":10,"source":"hook","value":{"kind":"permission","tool":"Bash"}}}]}"#;
+    let mut monitor: Monitor = serde_json::from_str(before).expect("a snapshot");
+    assert_eq!(asks(&monitor), [10]);
+    monitor.apply(&event("approval_requested", Timestamp(20)));
+    assert_eq!(asks(&monitor), [10, 20]);
 }
 
 #[test]

@@ -27,7 +27,8 @@ fn allows_ls(policy: &Policy, cwd: &str) -> bool {
     let (session, repository) = (Layer::default(), Tightening::default());
     let here = policy.effective(Some(cwd), &session, &repository);
     let input = Some(r#"{"command":"ls"}"#);
-    here.judge(&Asked { tool: "Bash", input, cwd: Some(cwd) }).effect == Effect::Allow
+    here.judge(&Asked { tool: "Bash", input, cwd: Some(cwd), ..Asked::default() }).effect
+        == Effect::Allow
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn the_home_and_the_root_are_no_workspace() {
     let input = Some(r#"{"file_path":"/home/u/x/a"}"#);
     let effect = |cwd| {
         let here = policy.effective(Some(cwd), &session, &repository);
-        here.judge(&Asked { tool: "Read", input, cwd: Some(cwd) }).effect
+        here.judge(&Asked { tool: "Read", input, cwd: Some(cwd), ..Asked::default() }).effect
     };
     assert_eq!(effect("/home/u/x"), Effect::Allow);
     for cwd in ["/home/u", "/home/u/x/..", "/home", "/", "", "x"] {
@@ -196,7 +197,7 @@ fn an_input_that_was_cut_is_asked_about() {
     let judged = |rules: &str, tool| {
         let world = World::of(rules);
         let input = Some(r#"{"command":"ls","file_path":"/w/a","content":"xxx"#);
-        world.effective().judge(&Asked { tool, input, cwd: Some(CWD) }).effect
+        world.effective().judge(&Asked { tool, input, cwd: Some(CWD), ..Asked::default() }).effect
     };
     assert_eq!(judged("preset auto-edit", "Write"), Effect::Ask);
     assert_eq!(judged("allow command ls", "Bash"), Effect::Ask);

@@ -224,7 +224,7 @@ proptest! {
         for input in [Some(text.as_str()), Some(&json!({"command": text}).to_string()), None] {
             for tool in [tool.as_str(), "Bash", "apply_patch", "Glob"] {
                 let here = policy.effective(Some(&cwd), &session, &repository);
-                here.judge(&Asked { tool, input, cwd: Some(&cwd) });
+                here.judge(&Asked { tool, input, cwd: Some(&cwd), ..Asked::default() });
                 prop_assert!(Preset::ALL.contains(&here.mode()));
             }
         }

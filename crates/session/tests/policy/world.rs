@@ -62,7 +62,12 @@ impl World {
 
     pub fn judge(&self, tool: &str, input: &Value) -> Verdict {
         let input = input.to_string();
-        self.effective().judge(&Asked { tool, input: Some(&input), cwd: Some(CWD) })
+        self.effective().judge(&Asked {
+            tool,
+            input: Some(&input),
+            cwd: Some(CWD),
+            ..Asked::default()
+        })
     }
 }
 
