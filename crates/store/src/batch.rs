@@ -55,6 +55,22 @@ impl From<Vec<Entry>> for Batch {
     }
 }
 
+impl Batch {
+    /// Takes out the entries that can never be written, and says whose they are. They are ours, so
+    /// it is a fault of ours that there are any; it must not cost the others theirs.
+    pub fn sift(&mut self) -> Vec<SessionId> {
+        let mut lost = Vec::new();
+        self.entries.retain(|entry| {
+            let is_kept = spelled_entry(entry).is_ok();
+            if !is_kept {
+                lost.push(entry.session.clone());
+            }
+            is_kept
+        });
+        lost
+    }
+}
+
 /// A batch ready for the database. Spelling it is the caller's work, so the writer only writes.
 #[derive(Debug)]
 pub(crate) struct Encoded {
@@ -84,11 +100,7 @@ impl Encoded {
         let mut bytes = checked_keys(batch)?;
         let mut entries = Vec::with_capacity(batch.entries.len());
         for entry in &batch.entries {
-            within("a session's id", entry.session.as_str().len(), KEY_BYTES_MAX)?;
-            if !(1..=VERSION).contains(&entry.version) {
-                return Err(Error::UnknownVersion(entry.version));
-            }
-            let body = spelled("an entry", entry, ENTRY_BYTES_MAX, ENTRY_DEPTH_MAX)?;
+            let body = spelled_entry(entry)?;
             bytes += body.len();
             within("a batch", bytes, BATCH_BYTES_MAX)?;
             entries.push((entry.session.clone(), body));
@@ -110,6 +122,14 @@ impl Encoded {
             bytes,
         })
     }
+}
+
+fn spelled_entry(entry: &Entry) -> Result<String> {
+    within("a session's id", entry.session.as_str().len(), KEY_BYTES_MAX)?;
+    if !(1..=VERSION).contains(&entry.version) {
+        return Err(Error::UnknownVersion(entry.version));
+    }
+    spelled("an entry", entry, ENTRY_BYTES_MAX, ENTRY_DEPTH_MAX)
 }
 
 pub(crate) fn spelled_snapshot(snapshot: &Snapshot) -> Result<String> {

@@ -11,7 +11,15 @@ use crate::{Error, Result};
 /// Held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that is just being started has the file open, too, for a moment: to close ours
+        // would leave it locked. What cannot be unlocked is unlocked with the process.
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock {
@@ -33,7 +41,7 @@ impl Lock {
         {
             return Err(Error::io("cannot write", &path)(error));
         }
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 

@@ -189,8 +189,14 @@ fn what_could_not_be_read_back_is_refused() {
     let calls = vec![Judged { call, verdict: Verdict::Allow }];
     let event = machine::Event::ResponseParsed { turn: Seed(1).turn(), calls };
     let mut parsed = entry(1, 0);
-    parsed.event = Event::Driven { seed: Seed(1), event };
-    assert!(matches!(journal.append(vec![parsed]).wait(), Err(Error::TooDeep { .. })));
+    parsed.event = Event::Driven { seed: Seed(1), event, frozen: None };
+    assert!(matches!(journal.append(vec![parsed.clone()]).wait(), Err(Error::TooDeep { .. })));
+
+    // It costs the others nothing.
+    let (session, kept) = (parsed.session.clone(), entry(2, 0));
+    let mut batch = Batch::from(vec![parsed, kept.clone()]);
+    assert_eq!(batch.sift(), [session]);
+    assert_eq!(batch, Batch::from(vec![kept]));
 
     let named = |id: String| Delivery { id, body: Vec::new() };
     let long = Delivery { body: vec![0; DELIVERY_BYTES_MAX + 1], ..named("s".to_owned()) };

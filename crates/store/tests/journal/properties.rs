@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 use qd_session::event::{Entry, Event};
 use qd_session::id::{AgentId, CallId, RequestId, ToolName};
+use qd_session::logbook::Brief;
 use qd_session::machine::{self, Judged, Process, Setup, ToolCall, Tools, Verdict};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage, Usage};
+use qd_session::policy::Preset;
 use qd_session::seed::Seed;
 use qd_store::{Settings, Written};
 
@@ -91,9 +93,17 @@ fn entry() -> impl Strategy<Value = Entry> {
     let event = prop_oneof![
         8 => observed().prop_map(|event| Event::Observed { event }),
         6 => (0..SEEDS, driven())
-            .prop_map(|(seed, event)| Event::Driven { seed: Seed(seed), event }),
+            .prop_map(|(seed, event)| Event::Driven { seed: Seed(seed), event, frozen: None }),
         2 => tools().prop_map(|tools| Event::SetUp {
             setup: Setup { tools, process: Process::WholeSession, hooks: Vec::new() },
+            brief: Some(Box::new(Brief {
+                workspace: "/home/u/project".into(),
+                model: None,
+                provider: None,
+                preset: Preset::Careful,
+                prompt: None,
+                is_chat: false,
+            })),
         }),
         1 => Just(Event::Dismissed),
     ];
