@@ -156,7 +156,7 @@ fn has_content(input: &Value) -> bool {
 }
 
 /// The text blocks of a call's content.
-fn text_in(content: &Value) -> Option<String> {
+pub(super) fn text_in(content: &Value) -> Option<String> {
     let blocks = content.as_array()?;
     let texts: Vec<&str> =
         blocks.iter().filter_map(|block| block.get("content")?.get("text")?.as_str()).collect();

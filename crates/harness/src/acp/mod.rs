@@ -15,8 +15,11 @@
 //! - JSON-RPC ids are numbers or strings, and several messages fall into one millisecond.
 
 mod call;
+mod driver;
+mod driver_turn;
 mod failure;
 mod handler;
+mod model_choice;
 mod quirks;
 pub mod reply;
 mod request;
@@ -27,4 +30,5 @@ mod turn;
 mod update;
 mod wire;
 
+pub use self::driver::Driver;
 pub use self::handler::Handler;

@@ -52,6 +52,14 @@ impl Asked {
         })
     }
 
+    /// The questions of a form, by the names of its fields; none of a permission.
+    pub fn questions(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Permission(_) => Vec::new(),
+            Kind::Elicitation(fields) => fields.keys().map(String::as_str).collect(),
+        }
+    }
+
     /// The response to a request that a cancel leaves open.
     pub fn cancelled(&self) -> String {
         match self.kind {
@@ -191,12 +199,29 @@ pub fn set_mode(id: u64, session: &str, mode: &str) -> String {
     request(id, "session/set_mode", params)
 }
 
+pub fn set_model(id: u64, session: &str, model: &str) -> String {
+    let params = SessionParams { model_id: Some(model), ..SessionParams::of(session) };
+    request(id, "session/set_model", params)
+}
+
+/// Sets one of the agent's own settings.
+pub fn set_option(id: u64, session: &str, option: &str, value: &str) -> String {
+    let (config_id, value) = (Some(option), Some(value));
+    let params = SessionParams { config_id, value, ..SessionParams::of(session) };
+    request(id, "session/set_config_option", params)
+}
+
 /// Ends the turn: `cancelled` for everything that is open, then the cancel itself. An agent that
 /// waits for an answer may never come to read the cancel.
 pub fn cancel(session: &str, open: &[Asked]) -> Vec<String> {
     let (method, params) = (Some("session/cancel"), Some(SessionParams::of(session)));
     let cancel = line(&Line { method, params, ..Line::<_, ()>::new(None) });
     open.iter().map(Asked::cancelled).chain([cancel]).collect()
+}
+
+/// The answer to a request that we have no answer to: the agent must not wait for one.
+pub fn cannot(id: &Value, why: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": why}}).to_string()
 }
 
 #[derive(Serialize, Default)]
@@ -212,6 +237,12 @@ struct SessionParams<'a> {
     prompt: Option<[Text<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mode_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a str>,
 }
 
 impl<'a> SessionParams<'a> {

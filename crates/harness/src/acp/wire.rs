@@ -98,8 +98,15 @@ pub struct Update {
     pub config_options: Option<Vec<ConfigOption>>,
     pub used: Option<u64>,
     pub size: Option<u64>,
+    pub cost: Option<Cost>,
     pub state: Option<String>,
     pub stop_reason: Option<String>,
+}
+
+/// What a session has cost so far; in dollars wherever it was seen.
+#[derive(Debug, Default, Deserialize)]
+pub struct Cost {
+    pub amount: Option<f64>,
 }
 
 /// A tool call as far as a message tells of it.
@@ -112,6 +119,7 @@ pub struct ToolCall {
     pub kind: Option<String>,
     pub status: Option<String>,
     pub raw_input: Option<Value>,
+    pub raw_output: Option<Value>,
     #[serde(rename = "_meta")]
     pub meta: Option<Meta>,
 }

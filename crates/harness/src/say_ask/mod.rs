@@ -17,20 +17,25 @@
 
 mod ask;
 mod cline3;
+mod cline_driver;
 mod command;
 mod failure;
 mod handler;
+mod kilo_driver;
 mod manager;
 mod policy;
 mod reply;
 mod say;
 mod seen;
 mod stream;
+mod talk;
 #[cfg(test)]
 mod tests;
 mod wire;
 
+pub use self::cline_driver::Driver as ClineDriver;
 pub use self::handler::Handler;
+pub use self::kilo_driver::Driver as KiloDriver;
 pub use self::manager::manager_input;
 pub use self::reply::{
     CLINE_CANNOT, cancel_task, cline, go_on, kilo, message, new_task, retry_mended, set_mode,

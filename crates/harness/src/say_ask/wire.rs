@@ -85,6 +85,7 @@ pub struct Details {
     pub response: Option<String>,
     pub execution_id: Option<String>,
     pub command: Option<String>,
+    pub output: Option<String>,
     pub exit_code: Option<i32>,
     pub server_name: Option<String>,
     pub tool_name: Option<String>,
