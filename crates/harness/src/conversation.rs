@@ -96,7 +96,7 @@ impl Harness {
             Self::Codex => Some(Form::Lines(codex::conversation)),
             Self::GeminiCli => Some(Form::Whole),
             Self::Opencode => Some(Form::Rows),
-            Self::KiloCode | Self::Cline | Self::Acp => None,
+            Self::KiloCode | Self::Cline | Self::Acp | Self::Native => None,
         }
     }
 }

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use qd_session::limits::THEIR_OUTPUT_BYTES_MAX;
+
 /// Most of a turn's last message that is kept. Its end says what the agent wants, so the end stays.
 pub const LAST_MESSAGE_BYTES_MAX: usize = 16 << 10;
 
@@ -75,6 +77,18 @@ pub fn input(json: &str) -> Arc<str> {
     head(json, INPUT_BYTES_MAX).into()
 }
 
+/// What came out of a call, if anything did: its beginning and its end.
+pub fn output(text: &str) -> Option<Arc<str>> {
+    let text = text.trim_end();
+    if text.len() <= THEIR_OUTPUT_BYTES_MAX {
+        return (!text.is_empty()).then(|| text.into());
+    }
+    let (first, last) =
+        (head(text, THEIR_OUTPUT_BYTES_MAX / 2), tail(text, THEIR_OUTPUT_BYTES_MAX / 2));
+    let left_out = text.len() - first.len() - last.len();
+    Some(format!("{first}\n[{left_out} bytes left out]\n{last}").into())
+}
+
 /// What is kept of bytes nobody understood.
 pub fn unrecognised(payload: &[u8]) -> Arc<str> {
     let start = &payload[..payload.len().min(UNRECOGNISED_BYTES_MAX)];
@@ -101,6 +115,16 @@ mod tests {
         let kept = last_message(&long).expect("it said something");
         assert!(kept.len() <= LAST_MESSAGE_BYTES_MAX && kept.ends_with("shall I go on?"));
         assert_eq!(last_message(" \n"), None);
+    }
+
+    #[test]
+    fn a_long_output_keeps_its_ends() {
+        let long = format!("first{}last", "ü".repeat(THEIR_OUTPUT_BYTES_MAX));
+        let kept = output(&long).expect("something came out");
+        assert!(kept.len() < THEIR_OUTPUT_BYTES_MAX + 100);
+        assert!(kept.starts_with("first") && kept.ends_with("last"));
+        assert_eq!(output("ok\n").as_deref(), Some("ok"));
+        assert_eq!(output("\n"), None);
     }
 
     #[test]

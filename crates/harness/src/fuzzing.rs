@@ -14,6 +14,7 @@ use qd_session::monitor::Fact;
 use qd_session::operator::{FinishedTurn, judge};
 
 use crate::Harness;
+use crate::native::{Conversation, Piece, Provider, StreamReader};
 use crate::replay::{Replay, Scene};
 use crate::signal::{Channel, Direction, Signal};
 
@@ -26,10 +27,12 @@ pub enum Parser {
     FinishedTurn,
     /// Entries of the journal, one a line, and what they fold to.
     Journal,
+    /// The body of a model's answer, as it comes.
+    Answer(Provider),
 }
 
 /// Every parser, by the name of its corpus folder.
-pub const TARGETS: [(&str, Parser); 20] = [
+pub const TARGETS: [(&str, Parser); 22] = [
     ("claude_code_hook", Parser::Handler(Harness::ClaudeCode, Channel::Hook)),
     ("claude_code_transcript", Parser::Handler(Harness::ClaudeCode, Channel::Transcript)),
     ("claude_code_registry", Parser::Handler(Harness::ClaudeCode, Channel::Registry)),
@@ -50,6 +53,8 @@ pub const TARGETS: [(&str, Parser); 20] = [
     ("acp_messages", Parser::Handler(Harness::Acp, Channel::Acp)),
     ("finished_turn", Parser::FinishedTurn),
     ("journal_entry", Parser::Journal),
+    ("native_anthropic", Parser::Answer(Provider::Anthropic)),
+    ("native_openai", Parser::Answer(Provider::OpenAi)),
 ];
 
 /// Feeds a parser. Panics where one does, and where what must always hold does not.
@@ -58,6 +63,7 @@ pub fn run(parser: Parser, input: &[u8]) {
         Parser::Handler(harness, channel) => run_handler(harness, channel, input),
         Parser::FinishedTurn => run_judge(input),
         Parser::Journal => run_journal(input),
+        Parser::Answer(provider) => run_answer(provider, input),
     }
 }
 
@@ -166,6 +172,29 @@ fn run_journal(input: &[u8]) {
     if let Some(last) = entries.last() {
         whole.resolve(last.at);
         whole.next_look(last.at);
+    }
+}
+
+fn run_answer(provider: Provider, input: &[u8]) {
+    let read = |parts: &[&[u8]]| -> Vec<Piece> {
+        let mut reader = StreamReader::new(provider, "turn_1".into(), None);
+        let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| reader.take(part)).collect();
+        pieces.extend(reader.end());
+        pieces
+    };
+    let whole = read(&[input]);
+    let (last, before) = whole.split_last().expect("an answer has an end");
+    assert!(last.is_last() && !before.iter().any(Piece::is_last), "an answer has one end");
+    let (head, tail) = input.split_at(input.len() / 2);
+    assert_eq!(read(&[head, tail]), whole, "a cut changes nothing");
+    let mut conversation = Conversation::default();
+    conversation.ask(&[], Some("go".into()));
+    if let Piece::End { message, .. } = last {
+        conversation.answer(message.clone()).expect("it was asked");
+        conversation.ask(&[], None);
+        let text = serde_json::to_vec(&conversation).expect("a conversation is written");
+        let again: Conversation = serde_json::from_slice(&text).expect("and read");
+        assert_eq!(again.messages().len(), conversation.messages().len());
     }
 }
 

@@ -3,7 +3,8 @@
 //! Pure: a signal and its time come in, events go out; a decision comes in, the vendor's answer
 //! goes out. One folder for each product, all with the same files, so knowing one is knowing all:
 //! `mod.rs` (sources, versions, oddities), `wire.rs` (the fields we use, as the vendor spells
-//! them), `handler.rs` (signal in, events out), `reply.rs` (decision in, answer out).
+//! them), `handler.rs` (signal in, events out), `reply.rs` (decision in, answer out), and where it can
+//! be driven `driver.rs` (its lines and our commands in, what is written and told out).
 //! Invariant: a handler knows no other product, no session of ours, no disk.
 
 pub mod acp;
@@ -11,12 +12,14 @@ pub mod capture;
 pub mod claude_code;
 pub mod codex;
 pub mod conversation;
+pub mod driver;
 mod excerpt;
 mod failure_sign;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gemini_cli;
 mod json_walk;
+pub mod native;
 pub mod opencode;
 mod otlp;
 mod outbox;
@@ -27,10 +30,12 @@ mod resume;
 mod rfc3339;
 pub mod said;
 pub mod say_ask;
+pub mod secret;
 mod signal;
 #[cfg(test)]
 mod story;
 mod threshold;
+pub mod tools_ran;
 pub mod usage;
 pub mod waiting_hook;
 
@@ -51,10 +56,12 @@ pub enum Harness {
     Cline,
     Opencode,
     Acp,
+    /// Ours: a model's own endpoint, with our tools.
+    Native,
 }
 
 impl Harness {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::GeminiCli,
@@ -62,6 +69,7 @@ impl Harness {
         Self::Cline,
         Self::Opencode,
         Self::Acp,
+        Self::Native,
     ];
 
     /// Its name on the wire and in captures.
@@ -74,6 +82,7 @@ impl Harness {
             Self::Cline => "cline",
             Self::Opencode => "opencode",
             Self::Acp => "acp",
+            Self::Native => "native",
         }
     }
 
@@ -103,6 +112,7 @@ impl Harness {
             Self::KiloCode | Self::Cline => Box::new(Threshold::of(say_ask::Handler::default())),
             Self::Opencode => Box::new(Threshold::of(opencode::Handler::default())),
             Self::Acp => Box::new(Threshold::of(acp::Handler::default())),
+            Self::Native => Box::new(native::Handler),
         }
     }
 }

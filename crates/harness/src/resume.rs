@@ -16,7 +16,7 @@ impl Harness {
             Self::GeminiCli => "gemini --resume",
             Self::Opencode => "opencode --session",
             Self::KiloCode => "kilo --session",
-            Self::Cline | Self::Acp => return None,
+            Self::Cline | Self::Acp | Self::Native => return None,
         };
         Some(format!("{command} {vendor_id}"))
     }

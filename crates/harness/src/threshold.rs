@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qd_session::moment::Timestamp;
-use qd_session::monitor::Fact;
+use qd_session::monitor::{Fact, Monitor};
 
 use crate::signal::{Handler, Sighting, Signal};
 
@@ -76,6 +76,12 @@ impl<H: Handler> Handler for Threshold<H> {
     fn handle_timeout(&mut self, now: Timestamp) -> Vec<Sighting> {
         let sightings = self.handler.handle_timeout(now);
         self.pass(now, sightings)
+    }
+
+    fn recall(&mut self, session: &Arc<str>, known: &Monitor) {
+        make_room(&mut self.told);
+        self.told.insert(session.clone(), known.last_signal());
+        self.handler.recall(session, known);
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use qd_session::decision::Decision;
+use qd_session::decision::{Decision, Scope};
 use qd_session::id::{AgentId, ToolName};
 use serde_json::Value;
 
-use crate::{Harness, claude_code, codex, excerpt};
+use crate::{Harness, claude_code, codex, excerpt, gemini_cli};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingHook {
@@ -21,6 +21,8 @@ pub struct WaitingHook {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wants {
     Answer(Asked),
+    /// The agent goes on by itself, or asks in its terminal: only a rule that denies is of use.
+    Verdict(Asked),
     /// The turn is over: whatever the operator wants to say next.
     Prompt,
 }
@@ -43,12 +45,13 @@ impl WaitingHook {
         match harness {
             Harness::ClaudeCode => claude_code_hook(payload),
             Harness::Codex => codex_hook(payload),
-            // Their hooks can approve nothing, or they have none.
-            Harness::GeminiCli
-            | Harness::KiloCode
+            Harness::GeminiCli => gemini_cli_hook(payload),
+            // They have none.
+            Harness::KiloCode
             | Harness::Cline
             | Harness::Opencode
-            | Harness::Acp => None,
+            | Harness::Acp
+            | Harness::Native => None,
         }
     }
 }
@@ -66,11 +69,33 @@ impl Asked {
                 Some(claude_code::reply::permission_hook(&asked, decision))
             }
             Harness::Codex => codex::reply::permission_hook(decision),
-            Harness::GeminiCli
-            | Harness::KiloCode
+            Harness::GeminiCli => {
+                gemini_cli::reply::before_tool(decision).map(|reply| reply.to_string())
+            }
+            Harness::KiloCode
             | Harness::Cline
             | Harness::Opencode
-            | Harness::Acp => None,
+            | Harness::Acp
+            | Harness::Native => None,
+        }
+    }
+
+    /// All of what the tool is to be given, where the hook told all of it.
+    pub fn whole_input(&self) -> Arc<str> {
+        if self.whole.is_null() { self.input.clone() } else { self.whole.to_string().into() }
+    }
+
+    /// How far beyond this once the hook can allow it.
+    pub fn scopes(&self) -> Vec<Scope> {
+        if self.suggestions().is_empty() {
+            return Vec::new();
+        }
+        let list = self.suggestions.as_ref().and_then(Value::as_array);
+        let mut suggested = list.into_iter().flatten();
+        // Where all is for the session anyway, the two are one.
+        match suggested.all(|one| one["destination"] == "session") {
+            true => vec![Scope::Always],
+            false => vec![Scope::Session, Scope::Always],
         }
     }
 
@@ -123,9 +148,28 @@ fn codex_hook(payload: &[u8]) -> Option<WaitingHook> {
     Some(WaitingHook { session: hook.session_id.as_deref()?.into(), wants: Wants::Answer(asked) })
 }
 
+fn gemini_cli_hook(payload: &[u8]) -> Option<WaitingHook> {
+    let mut payload: Value = serde_json::from_slice(payload).ok()?;
+    if payload["hook_event_name"] != "BeforeTool" {
+        return None;
+    }
+    let whole = payload["tool_input"].take();
+    let asked = Asked {
+        harness: Harness::GeminiCli,
+        agent: AgentId::MAIN,
+        tool: ToolName::new(payload["tool_name"].as_str()?),
+        input: excerpt::input(&whole.to_string()),
+        whole,
+        suggestions: None,
+    };
+    Some(WaitingHook {
+        session: payload["session_id"].as_str()?.into(),
+        wants: Wants::Verdict(asked),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use qd_session::decision::Scope;
     use serde_json::json;
 
     use super::*;
@@ -135,7 +179,7 @@ mod tests {
         assert_eq!(&*hook.session, "s");
         match hook.wants {
             Wants::Answer(asked) => asked,
-            Wants::Prompt => panic!("it asks"),
+            Wants::Verdict(_) | Wants::Prompt => panic!("it asks"),
         }
     }
 
@@ -152,6 +196,7 @@ mod tests {
         assert_eq!(asked.agent, AgentId::sub("a1"));
         assert_eq!(&*asked.input, r#"{"command":"touch x"}"#);
         assert_eq!(asked.suggestions(), ["Bash(touch:*) in this project, for you"]);
+        assert_eq!(asked.scopes(), [Scope::Session, Scope::Always]);
         let allowed = asked.reply(&Decision::Allow { input: None, scope: Scope::Always });
         let allowed: Value = serde_json::from_str(&allowed.expect("text")).expect("JSON");
         let decision = &allowed["hookSpecificOutput"]["decision"];
@@ -170,6 +215,7 @@ mod tests {
         assert!(asked.reply(&once).is_some_and(|text| text.contains("allow")));
         assert_eq!(asked.reply(&Decision::Allow { input: None, scope: Scope::Always }), None);
         assert_eq!(asked.suggestions(), [""; 0]);
+        assert_eq!(asked.scopes(), []);
     }
 
     #[test]
@@ -181,7 +227,7 @@ mod tests {
         assert_eq!(read(Harness::ClaudeCode, "Stop"), Some(Wants::Prompt));
         assert_eq!(read(Harness::ClaudeCode, "PreToolUse"), None);
         assert_eq!(read(Harness::Codex, "Stop"), None);
-        assert_eq!(read(Harness::GeminiCli, "BeforeTool"), None);
+        assert_eq!(read(Harness::GeminiCli, "AfterTool"), None);
         assert_eq!(WaitingHook::read(Harness::ClaudeCode, b"no JSON"), None);
     }
 }

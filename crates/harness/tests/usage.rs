@@ -78,6 +78,8 @@ const ODD_LINES: &[&str] = &[
     r#"{"timestamp":"2026-03-01T10:00:00.000Z","message":{"model":"<synthetic>","usage":{"input_tokens":0,"speed":"odd"}}}"#,
     r#"{"sessionId":"s","data":{"message":{"timestamp":"2026-03-01T10:00:00.000Z","requestId":"r","isSidechain":true,"message":{"id":"m","usage":{"output_tokens":2}}}}}"#,
     r#"{"timestamp":"2026-03-01T10:00:00.000Z","message":{"id":"m","usage":{"iterations":[{"type":"advisor_message","model":"adviser","output_tokens":5},{"type":"message"}]}}}"#,
+    r#"{"timestamp":"2026-03-01T10:00:00.000Z","message":{"id":"m","usage":{"output_tokens":5,"iterations":[0]}}}"#,
+    r#"{"timestamp":"2026-03-01T10:00:00.000Z","message":{"id":"m","usage":{"output_tokens":5,"iterations":[],"iterations":1}}}"#,
 ];
 
 #[test]

@@ -11,11 +11,17 @@ const TASKS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Background {
-    tasks: Vec<Arc<str>>,
+    tasks: Vec<Task>,
     /// Timers, and tasks of kinds the registry does not show as work.
     quiet: u32,
     /// A Stop has told the whole list, so that its absence means something.
     told: bool,
+}
+
+#[derive(Debug)]
+struct Task {
+    id: Arc<str>,
+    is_agent: bool,
 }
 
 impl Background {
@@ -31,7 +37,7 @@ impl Background {
         self.quiet = u32::try_from(timers).unwrap_or(u32::MAX);
         for task in tasks.iter().filter(runs) {
             match (&task.id, shown(task)) {
-                (Some(id), true) => self.launched(id),
+                (Some(id), true) => self.launch(id, task.kind.as_deref() == Some("subagent")),
                 (Some(_), false) | (None, _) => self.quiet = self.quiet.saturating_add(1),
             }
         }
@@ -45,7 +51,7 @@ impl Background {
             self.launched(task);
         }
         if let (Some("async_launched"), Some(agent)) = (text("status"), text("agentId")) {
-            self.launched(agent);
+            self.launch(agent, true);
         }
     }
 
@@ -59,17 +65,27 @@ impl Background {
     }
 
     pub fn launched(&mut self, task: &str) {
-        if self.tasks.iter().any(|known| **known == *task) {
+        self.launch(task, false);
+    }
+
+    fn launch(&mut self, task: &str, is_agent: bool) {
+        if let Some(known) = self.tasks.iter_mut().find(|known| *known.id == *task) {
+            known.is_agent |= is_agent;
             return;
         }
         if self.tasks.len() == TASKS_MAX {
             self.tasks.remove(0);
         }
-        self.tasks.push(crate::excerpt::head(task, 128).into());
+        self.tasks.push(Task { id: crate::excerpt::head(task, 128).into(), is_agent });
     }
 
     pub fn settled(&mut self, task: &str) {
-        self.tasks.retain(|known| **known != *task);
+        self.tasks.retain(|known| *known.id != *task);
+    }
+
+    /// The subagent that was launched last, of those that work.
+    pub fn last_agent(&self) -> Option<&Arc<str>> {
+        self.tasks.iter().rev().find(|task| task.is_agent).map(|task| &task.id)
     }
 
     /// How many are left, where there are any.

@@ -145,13 +145,19 @@ impl Calls {
         self.list.iter().any(|call| call.id.as_str() == id && call.ended)
     }
 
+    pub fn starts_agent(&self, id: &str) -> bool {
+        self.list.iter().any(|call| call.id.as_str() == id && starts_agent(&call.tool))
+    }
+
     pub fn any_open(&self, agent: &AgentId) -> bool {
         self.list.iter().any(|call| call.agent == *agent && !call.ended)
     }
 
-    /// The newest call that had begun by then and is not settled: what a dialog is about.
+    /// The newest call that had begun by then and is not settled: what a dialog is about. A call
+    /// that starts a subagent is not asked for; while it is open the dialog is the subagent's.
     pub fn newest_open(&self, by: Timestamp) -> Option<&Call> {
-        self.list.iter().rev().find(|call| call.settled_at.is_none() && call.started_at <= by)
+        let waits = |call: &&Call| call.settled_at.is_none() && call.started_at <= by;
+        self.list.iter().rev().filter(waits).find(|call| !starts_agent(&call.tool))
     }
 
     /// A turn of that agent ended: what was open is not any more.
@@ -180,6 +186,11 @@ impl Calls {
         }
         self.list.push(call);
     }
+}
+
+/// As it is called since 2.1, and as it was before.
+pub fn starts_agent(tool: &str) -> bool {
+    matches!(tool, "Agent" | "Task")
 }
 
 impl Call {

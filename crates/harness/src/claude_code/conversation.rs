@@ -153,7 +153,7 @@ fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 }
 
 /// Reminders are for the model only. One without an end is a person's text about reminders.
-fn without_reminders(text: &str) -> String {
+pub(super) fn without_reminders(text: &str) -> String {
     const BEGIN: &str = "<system-reminder>";
     const END: &str = "</system-reminder>";
     let mut left = String::with_capacity(text.len());

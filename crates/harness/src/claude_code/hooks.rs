@@ -184,7 +184,8 @@ fn denied(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook
 }
 
 fn post_tool(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook, ok: bool) {
-    session.requests.resolve_unbound(notes, agent);
+    let (tool, input) = (hook.tool_name.as_deref(), hook.tool_input.as_ref());
+    session.requests.resolve_run(notes, agent, tool, input);
     if let Some(result) = &hook.tool_response {
         session.background.note_result(result);
         finished_subagent(session, notes, result);
@@ -356,6 +357,38 @@ mod tests {
             .shows("needs_permission")
             .bash(2_000, "PostToolUse", "c1")
             .shows("thinking");
+    }
+
+    #[test]
+    fn a_call_that_ends_beside_it_leaves_a_request_open() {
+        let batch = json!({"hook_event_name": "PostToolBatch",
+            "tool_calls": [{"tool_use_id": "c1"}, {"tool_use_id": "c2"}]});
+        let read = |event: &str| {
+            json!({"hook_event_name": event, "tool_name": "Read", "tool_use_id": "c1",
+                "tool_input": {"file_path": "a"}})
+        };
+        Story::prompted()
+            .hook(500, read("PreToolUse"))
+            .bash_permission(510, "c2")
+            .wait_until(1_000)
+            .shows("needs_permission")
+            .hook(2_000, read("PostToolUse"))
+            .shows("needs_permission")
+            .waits_for(1)
+            .hook(9_000, batch)
+            .shows("thinking")
+            .waits_for(0);
+    }
+
+    #[test]
+    fn a_request_whose_call_was_never_told_closes_when_it_has_run() {
+        Story::prompted()
+            .bash_permission(500, "c1")
+            .wait_until(1_000)
+            .shows("needs_permission")
+            .bash(2_000, "PostToolUse", "c1")
+            .shows("thinking")
+            .waits_for(0);
     }
 
     #[test]

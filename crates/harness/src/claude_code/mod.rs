@@ -20,6 +20,7 @@ mod background;
 mod call;
 mod control;
 mod conversation;
+mod driver;
 mod echo;
 mod failure;
 mod handler;
@@ -40,4 +41,5 @@ mod wire;
 
 pub(crate) use self::call::input_text;
 pub use self::conversation::conversation;
+pub use self::driver::Driver;
 pub use self::handler::Handler;

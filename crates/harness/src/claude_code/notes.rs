@@ -70,6 +70,15 @@ impl Notes {
         self.list.push(sighting);
     }
 
+    /// What is told so comes in the same moment, but after the rest of the signal.
+    pub fn afterwards<T>(&mut self, tell: impl FnOnce(&mut Self) -> T) -> T {
+        let seq = self.seq;
+        self.seq = seq.saturating_add(1);
+        let told = tell(self);
+        self.seq = seq;
+        told
+    }
+
     /// What happened earlier than the signal.
     pub fn tell_at(&mut self, at: Timestamp, agent: &AgentId, fact: Fact) {
         let mut sighting = self.sighting(agent, fact);

@@ -230,6 +230,84 @@ mod tests {
             .shows("awaiting_approval");
     }
 
+    /// Without hooks: a turn that starts a subagent in the background, line by line.
+    fn launch() -> [serde_json::Value; 3] {
+        let prompt = json!({"type": "user", "promptId": "p1", "entrypoint": "cli",
+            "message": {"content": "send somebody"}});
+        let call = json!({"type": "assistant", "message": {"id": "m1", "stop_reason": "tool_use",
+            "content": [{"type": "tool_use", "id": "c1", "name": "Agent", "input": {}}]}});
+        let launched = json!({"type": "user",
+            "toolUseResult": {"status": "async_launched", "agentId": "a1"},
+            "message": {"content": [{"type": "tool_result", "tool_use_id": "c1"}]}});
+        [prompt, call, launched]
+    }
+
+    /// What the subagent writes, a little late.
+    fn subagent_asks(story: &mut Story) {
+        let prompt = json!({"type": "user", "isSidechain": true, "agentId": "a1",
+            "message": {"content": "make a file"}});
+        let call = json!({"type": "assistant", "isSidechain": true, "agentId": "a1",
+            "message": {"id": "m2", "stop_reason": "tool_use", "content": [
+                {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "touch a"}}]}});
+        story.line(620, prompt).line(840, call);
+    }
+
+    fn check_subagent_waits(story: &mut Story) {
+        story.wait_until(2_000).shows("needs_permission");
+        subagent_asks(story);
+        story.shows("needs_permission");
+        let open: Vec<(&str, &str)> = story
+            .monitor()
+            .open_requests()
+            .map(|open| (open.agent.as_str(), open.id.as_str()))
+            .collect();
+        assert_eq!(open, [("a1", "c2")]);
+        story.registry(3_000, 2_900, "busy", "").shows("delegating").waits_for(0);
+    }
+
+    #[test]
+    fn the_main_turns_end_does_not_close_a_subagents_dialog() {
+        let mut story = Story::new();
+        let [prompt, call, launched] = launch();
+        story.line(100, prompt).line(500, call).line(600, launched);
+        story.registry(900, 850, "waiting", "permission prompt").shows("needs_permission");
+        story.said(1_000, "end_turn", "Somebody is on it.").shows("needs_permission");
+        check_subagent_waits(&mut story);
+    }
+
+    #[test]
+    fn a_subagents_dialog_may_be_ahead_of_the_call_that_started_it() {
+        let mut story = Story::new();
+        let [prompt, call, launched] = launch();
+        story.line(100, prompt);
+        story.registry(900, 850, "waiting", "permission prompt").shows("needs_permission");
+        story.line(500, call).line(600, launched).shows("needs_permission");
+        story.said(1_000, "end_turn", "Somebody is on it.").shows("needs_permission");
+        check_subagent_waits(&mut story);
+    }
+
+    #[test]
+    fn a_dialog_after_the_main_turns_end_is_a_subagents() {
+        let mut story = Story::new();
+        let [prompt, call, launched] = launch();
+        story.line(100, prompt).line(500, call).line(600, launched);
+        story.said(700, "end_turn", "Somebody is on it.").wait_until(1_100).shows("delegating");
+        story.registry(1_200, 1_150, "waiting", "permission prompt").shows("needs_permission");
+        story.registry(3_000, 2_900, "busy", "").shows("delegating").waits_for(0);
+    }
+
+    /// The registry is read before the transcript's line of the end, which is older.
+    #[test]
+    fn a_dialog_told_before_an_older_end_is_closed_by_its_own_answer() {
+        let mut story = Story::new();
+        let [prompt, call, launched] = launch();
+        story.line(100, prompt).line(500, call).line(600, launched);
+        story.registry(1_200, 1_150, "waiting", "permission prompt").shows("needs_permission");
+        story.said(700, "end_turn", "Somebody is on it.").wait_until(2_000);
+        story.shows("needs_permission");
+        story.registry(3_000, 2_900, "busy", "").waits_for(0);
+    }
+
     #[test]
     fn an_idle_ahead_of_the_transcript_calls_nobody() {
         Story::prompted()

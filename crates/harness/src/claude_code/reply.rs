@@ -75,6 +75,35 @@ pub fn initialize(request: &str) -> String {
     control(request, ControlRequest { subtype: "initialize", mode: None })
 }
 
+/// The first line to a client that is to be held after each batch of its tools: it asks for leave
+/// to go on, under this callback.
+pub fn initialize_held(request: &str, callback: &str) -> String {
+    let hook = serde_json::json!([{ "hookCallbackIds": [callback], "timeout": HELD_SECONDS_MAX }]);
+    let request_line = serde_json::json!({
+        "type": "control_request",
+        "request_id": request,
+        "request": { "subtype": "initialize", "hooks": { "PostToolBatch": hook } },
+    });
+    request_line.to_string()
+}
+
+/// How long the client lets itself be held: longer than all post-tool hooks together may take.
+const HELD_SECONDS_MAX: u32 = 3_600;
+
+/// Lets the client go on after a callback.
+pub fn go_on(request: &str) -> String {
+    let response = serde_json::json!({
+        "subtype": "success", "request_id": request, "response": { "continue": true },
+    });
+    serde_json::json!({ "type": "control_response", "response": response }).to_string()
+}
+
+/// The answer to a request that we have no answer to: the client must not wait for one.
+pub fn cannot(request: &str, why: &str) -> String {
+    let response = serde_json::json!({ "subtype": "error", "request_id": request, "error": why });
+    serde_json::json!({ "type": "control_response", "response": response }).to_string()
+}
+
 /// Ends the turn; the process stays and takes the next prompt.
 pub fn interrupt(request: &str) -> String {
     control(request, ControlRequest { subtype: "interrupt", mode: None })

@@ -23,8 +23,16 @@ pub const REVIEW_MS: u64 = 400;
 /// Most requests open in one session; the oldest go first.
 const REQUESTS_MAX: usize = 64;
 
-/// The id of a request of which only a dialog is known.
-pub const DIALOG: &str = "dialog";
+/// The id of a request of which only a dialog is known; a subagent's has its name behind it.
+const DIALOG: &str = "dialog";
+
+/// The request of an agent of which only a dialog is known.
+pub fn dialog_id(agent: &AgentId) -> RequestId {
+    match agent.is_main() {
+        true => RequestId::new(DIALOG),
+        false => RequestId::new(format!("{DIALOG}:{}", agent.as_str())),
+    }
+}
 
 /// Longest question or plan that is shown.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -77,6 +85,13 @@ struct Pending {
 struct Review {
     due: Timestamp,
     waits: Sighting,
+}
+
+impl Pending {
+    /// Nothing is known of it but that a person is asked.
+    fn is_dialog(&self) -> bool {
+        self.ask.call.is_none() && self.id == dialog_id(&self.agent)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -145,13 +160,24 @@ impl Requests {
     /// When the dialog opened of which nothing else is known, if it did so by then or later. It
     /// is told to be closed: what it is about takes its place.
     pub fn take_dialog(&mut self, notes: &mut Notes, since: Timestamp) -> Option<Timestamp> {
-        let pending = self.take(|pending| {
-            pending.id.as_str() == DIALOG && pending.ask.call.is_none() && pending.asked_at >= since
-        })?;
+        let pending = self.take(|pending| pending.is_dialog() && pending.asked_at >= since)?;
         let at = std::mem::replace(&mut notes.at, pending.asked_at);
         notes.tell_next(&pending.agent, pending.kind.resolved(pending.id));
         notes.at = at;
         Some(pending.asked_at)
+    }
+
+    /// The main agent's turn is over, and yet the dialog is open that was taken for its own: it is
+    /// somebody else's, and asked on their behalf.
+    pub fn hand_dialog_on(&mut self, notes: &mut Notes, to: &AgentId) {
+        let until = notes.at;
+        let is_open = |pending: &Pending| {
+            pending.agent.is_main() && pending.is_dialog() && pending.asked_at <= until
+        };
+        let Some(Pending { kind, ask, .. }) = self.take(is_open) else { return };
+        notes.afterwards(|notes| {
+            self.ask(notes, to, kind, dialog_id(to), Stage::Waiting, ask);
+        });
     }
 
     pub fn resolve(&mut self, notes: &mut Notes, id: &str) -> Option<CallId> {
@@ -185,6 +211,24 @@ impl Requests {
         self.resolve_where(notes, |pending| pending.agent == *agent && pending.ask.call.is_none());
     }
 
+    /// Tells that a request is answered which names no call: one with its tool and input has run.
+    /// So is a dialog of which nothing is known; what else the agent asks may still wait beside it.
+    pub fn resolve_run(
+        &mut self,
+        notes: &mut Notes,
+        agent: &AgentId,
+        tool: Option<&str>,
+        input: Option<&Value>,
+    ) {
+        let input = input.map(input_text);
+        self.resolve_where(notes, |pending| {
+            let ask = &pending.ask;
+            let has_run =
+                ask.input == input && ask.tool.as_ref().map(|known| known.as_str()) == tool;
+            pending.agent == *agent && ask.call.is_none() && (has_run || pending.is_dialog())
+        });
+    }
+
     /// Tells that all is answered that was asked by then. The calls they held up are returned.
     pub fn resolve_until(&mut self, notes: &mut Notes, until: Timestamp) -> Vec<CallId> {
         self.resolve_where(notes, |pending| pending.asked_at <= until)
@@ -199,12 +243,7 @@ impl Requests {
         calls
     }
 
-    /// The agent's turn is over; the monitor closes them by itself.
-    pub fn forget(&mut self, agent: &AgentId) {
-        self.list.retain(|pending| pending.agent != *agent);
-    }
-
-    /// The same for what was asked by then.
+    /// The agent's turn is over; the monitor closes by itself what was asked by then.
     pub fn forget_until(&mut self, agent: &AgentId, until: Timestamp) {
         self.list.retain(|pending| pending.agent != *agent || pending.asked_at > until);
     }

@@ -183,7 +183,7 @@ pub fn results(
     result: Option<&Value>,
     rejected: bool,
 ) {
-    let mut any = false;
+    let (mut any, mut any_asked) = (false, false);
     for block in blocks.iter().filter(|block| block.kind.as_deref() == Some("tool_result")) {
         let Some(call) = block.tool_use_id.as_deref() else { continue };
         if rejected && block.is_error == Some(true) {
@@ -193,15 +193,17 @@ pub fn results(
                 Some(true) => End::by_error(block.content.as_ref().and_then(Value::as_str)),
                 Some(false) | None => End::by_result(result),
             };
+            any_asked |= !session.calls.starts_agent(call);
             session.call_ended(notes, agent, call, end);
             any = true;
         }
     }
-    if any {
+    // That a subagent was started answers nobody.
+    if any_asked {
         session.requests.resolve_unbound(notes, agent);
-        if !session.calls.any_open(agent) {
-            session.llm_started(notes, agent);
-        }
+    }
+    if any && !session.calls.any_open(agent) {
+        session.llm_started(notes, agent);
     }
 }
 

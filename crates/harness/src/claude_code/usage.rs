@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::failure::reset_time;
@@ -185,6 +186,7 @@ fn usage(walk: &mut Walk<'_>) -> Option<(Tokens, Option<Speed>)> {
         }
         // Responses of other models may be in there.
         "iterations" => {
+            once(6)?;
             let iterations = walk.raw()?;
             memmem::find(iterations.as_bytes(), ADVISOR.as_bytes()).is_none().then_some(())
         }
@@ -246,14 +248,17 @@ pub fn parsed(line: &str) -> Reading<'_> {
         cost: told.cost,
         cwd: text(line.cwd),
     };
-    let advisors = advisors(&response, usage.iterations.unwrap_or_default());
+    let advisors = advisors(&response, usage.iterations);
     Reading::Told(Box::new(response), advisors)
 }
 
 /// Models that were asked for advice in the middle of a response: each is a response of its own.
-fn advisors<'a>(response: &Response<'a>, iterations: Vec<Iteration>) -> Vec<Response<'a>> {
-    let asked =
-        iterations.into_iter().filter(|iteration| iteration.kind.as_deref() == Some(ADVISOR));
+fn advisors<'a>(response: &Response<'a>, iterations: Option<Value>) -> Vec<Response<'a>> {
+    let Some(Value::Array(iterations)) = iterations else { return Vec::new() };
+    let asked = iterations
+        .into_iter()
+        .filter_map(|iteration| serde_json::from_value::<Iteration>(iteration).ok())
+        .filter(|iteration| iteration.kind.as_deref() == Some(ADVISOR));
     asked
         .enumerate()
         .filter_map(|(nth, iteration)| {
@@ -345,7 +350,8 @@ struct Usage {
     cache_creation_input_tokens: Option<u64>,
     cache_creation: Option<Lifetimes>,
     speed: Option<String>,
-    iterations: Option<Vec<Iteration>>,
+    /// Whatever is in there: what cannot be read of it is no reason to lose the rest.
+    iterations: Option<Value>,
 }
 
 impl Usage {

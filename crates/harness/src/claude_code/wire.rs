@@ -225,6 +225,8 @@ pub struct StreamLine<'a> {
     pub error_status: Option<u64>,
     pub errors: Option<Vec<Value>>,
     pub tool_use_id: Option<String>,
+    pub usage: Option<TokenUsage>,
+    pub total_cost_usd: Option<f64>,
     pub task_id: Option<String>,
     pub patch: Option<BackgroundTask>,
     #[serde(rename = "isSynthetic")]
@@ -238,6 +240,15 @@ pub struct StreamLine<'a> {
 pub struct StreamEvent {
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    pub delta: Option<StreamDelta>,
+}
+
+/// A piece of the answer, with `--include-partial-messages`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StreamDelta {
+    pub text: Option<String>,
+    pub thinking: Option<String>,
 }
 
 /// `can_use_tool`, `hook_callback`, `elicitation` from the client; `interrupt` and others to it.
@@ -253,6 +264,8 @@ pub struct ControlRequest {
     pub decision_reason: Option<String>,
     pub message: Option<String>,
     pub mode: Option<String>,
+    pub permission_suggestions: Option<Value>,
+    pub callback_id: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -261,4 +274,5 @@ pub struct ControlResponse {
     pub subtype: Option<String>,
     pub request_id: Option<String>,
     pub response: Option<Value>,
+    pub error: Option<String>,
 }

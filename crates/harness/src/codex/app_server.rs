@@ -195,7 +195,7 @@ impl Thread {
                     );
                 }
             }
-            "thread/compacted" => self.tell(mark, Fact::CompactionEnded),
+            "thread/compacted" => self.compaction_ended(mark),
             "thread/closed" | "thread/archived" | "thread/deleted" => self.gone(mark, None, None),
             "hook/completed" => self.hook_ran(mark, turn, told.run.as_ref()),
             _ => return is_of_no_account(method),
@@ -295,6 +295,14 @@ mod tests {
             "500 needs_permission",
             "4000 thinking",
         ]);
+    }
+
+    #[test]
+    fn a_request_told_after_its_answer_is_not_asked_again() {
+        let late = |story: Story| story.status(450, WAITING).status(4_000, ACTIVE);
+        late(working())
+            .server(3_000, ASKED)
+            .check_at(9_000, &["0 idle", "100 thinking", "550 needs_permission", "4000 thinking"]);
     }
 
     #[test]

@@ -25,13 +25,18 @@ impl Thread {
     /// Opens a request, or adds to one that is open. What waits for a person goes on waiting.
     pub fn ask(&mut self, turn: Option<&str>, mut new: Request) {
         let call_is_over = new.ask.call.as_ref().is_some_and(|call| self.calls.has_ended(call));
-        if call_is_over || !self.at_work(new.mark, turn) {
+        // Whoever looked into it was told before it was answered, and tells it after that.
+        let is_answered = new.rpc.is_some() && new.mark.at < self.unflagged_at(new.kind);
+        if call_is_over || is_answered || !self.at_work(new.mark, turn) {
             return;
         }
         let flagged = match new.kind {
             Kind::Approval => self.approval_flag.take().is_some(),
             Kind::Question => self.input_flag.take().is_some(),
         };
+        if new.rpc.is_some() {
+            self.resolve_hints_of_scripts(new.mark, new.ask.call.as_ref());
+        }
         let kind = new.kind;
         let made_up = self.requests.take_all(|known| known.made_up && known.kind == kind);
         if !made_up.is_empty() {
@@ -51,6 +56,15 @@ impl Thread {
         }
         self.tell_asked(&new);
         self.requests.put(new);
+    }
+
+    /// A script's own call was only hinted at; now it is known what it asks for.
+    pub fn resolve_hints_of_scripts(&mut self, mark: Mark, asked: Option<&CallId>) {
+        for script in self.calls.open_scripts() {
+            if asked != Some(&script) {
+                self.resolve_call(mark, &script);
+            }
+        }
     }
 
     /// A question says so only when a person is to answer; a permission shows its review.
@@ -125,6 +139,11 @@ impl Thread {
 
     fn flag(&mut self, mark: Mark, kind: Kind, set: bool) {
         if !set {
+            let unflagged = match kind {
+                Kind::Approval => &mut self.no_approval_at,
+                Kind::Question => &mut self.no_input_at,
+            };
+            *unflagged = mark.at.max(*unflagged);
             // An answer about the time before may come after the flag.
             self.flag_of(kind).take_if(|flag| flag.mark.at <= mark.at);
             let settled = self.requests.take_all(|request| {
@@ -147,6 +166,14 @@ impl Thread {
                 let due = mark.due(FLAG_GRACE_MS);
                 *self.flag_of(kind) = Some(Flag { due, mark });
             }
+        }
+    }
+
+    /// When the status last said that nobody is asked such a thing.
+    fn unflagged_at(&self, kind: Kind) -> Timestamp {
+        match kind {
+            Kind::Approval => self.no_approval_at,
+            Kind::Question => self.no_input_at,
         }
     }
 

@@ -3,12 +3,23 @@
 //! Codex names a call alike everywhere but for two places: its permission hook names none, and a
 //! rollout knows only the outer call of a script. Both are matched here.
 
+use std::sync::Arc;
+
 use qd_session::id::{CallId, ToolName};
 
 use crate::excerpt::head;
 
 /// Most calls remembered of one turn. Only open ones and the freshly ended ones matter.
 const CALLS_MAX: usize = 128;
+
+/// Longest name of an item that is remembered; real ones have a dozen bytes.
+const ITEM_BYTES_MAX: usize = 64;
+
+/// The tool of a model that calls others by a script. They stand in no rollout.
+pub const SCRIPT_TOOL: &str = "exec";
+
+/// Before the id of an item that no other source has named.
+const EXEC: &str = "exec:";
 
 /// Longest command or patch that is compared. Two that agree so far are the same one.
 const COMMAND_BYTES_MAX: usize = 4 << 10;
@@ -23,6 +34,8 @@ pub struct Call {
     pub exit_code: Option<i32>,
     /// Announced by the model's own message in the rollout, which will hold its output as well.
     pub in_rollout: bool,
+    /// What `codex exec` calls it: it counts its own ids.
+    pub exec_item: Option<Arc<str>>,
     /// The response it came with is over: what the model says next, it says knowing the result.
     pub response_over: bool,
 }
@@ -78,6 +91,7 @@ impl Calls {
                     ended: true,
                     exit_code: None,
                     in_rollout: false,
+                    exec_item: None,
                     response_over: true,
                 });
             }
@@ -100,6 +114,29 @@ impl Calls {
                 call.command.as_deref().is_some_and(|known| known.trim_end() == command)
             }),
             None => open.find(|call| call.tool.as_str() == tool),
+        }
+    }
+
+    /// The call that `codex exec` tells of as `item`: one that another source has named and that
+    /// runs the same command, else one of its own.
+    pub fn of_exec(&mut self, item: &str, command: Option<&str>) -> CallId {
+        let of_item = |call: &&mut Call| call.exec_item.as_deref() == Some(item);
+        if let Some(known) = self.0.iter_mut().find(of_item) {
+            return known.id.clone();
+        }
+        let own = CallId::new(format!("{EXEC}{item}"));
+        let is_same = |call: &&mut Call| {
+            let runs = call.command.as_deref().map(str::trim_end);
+            let is_named = call.exec_item.is_some() || call.id.as_str().starts_with(EXEC);
+            !call.ended && !is_named && runs.is_some() && runs == command.map(str::trim_end)
+        };
+        // The oldest first: both tell of their calls in the order of their start.
+        match self.0.iter_mut().find(is_same) {
+            Some(same) => {
+                same.exec_item = Some(head(item, ITEM_BYTES_MAX).into());
+                same.id.clone()
+            }
+            None => own,
         }
     }
 
@@ -126,7 +163,7 @@ impl Calls {
 
     /// The open calls of scripts: what asks in their name has an id of its own.
     pub fn open_scripts(&self) -> Vec<CallId> {
-        let scripts = self.0.iter().filter(|call| !call.ended && call.tool.as_str() == "exec");
+        let scripts = self.0.iter().filter(|call| !call.ended && call.tool.as_str() == SCRIPT_TOOL);
         scripts.map(|call| call.id.clone()).collect()
     }
 

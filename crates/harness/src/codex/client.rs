@@ -26,9 +26,42 @@ pub fn resume_thread(id: u64, thread: &str) -> String {
     request(id, "thread/resume", ResumeParams { thread_id: thread, exclude_turns: true })
 }
 
+/// A thread of our own. What is not said is as Codex's configuration says.
+pub fn start_thread(id: u64, cwd: &str, model: Option<&str>) -> String {
+    request(id, "thread/start", StartParams { cwd, model })
+}
+
 pub fn start_turn(id: u64, thread: &str, text: &str) -> String {
-    let input = [Input { r#type: "text", text }];
-    request(id, "turn/start", TurnParams { thread_id: thread, input, collaboration_mode: None })
+    start_turn_so(id, thread, text, TurnSettings::default())
+}
+
+/// How a turn, and those after it, ask and confine; what is not said stays as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TurnSettings<'a> {
+    pub approval_policy: Option<&'static str>,
+    pub sandbox: Option<&'static str>,
+    /// `plan` or `default`, and the model: Codex wants both or neither.
+    pub collaboration: Option<(&'static str, &'a str)>,
+}
+
+pub fn start_turn_so(id: u64, thread: &str, text: &str, settings: TurnSettings<'_>) -> String {
+    let settings_of =
+        |model| ModeSettings { model, reasoning_effort: None, developer_instructions: None };
+    let collaboration = settings.collaboration;
+    let params = TurnParams {
+        thread_id: thread,
+        input: [Input { r#type: "text", text }],
+        approval_policy: settings.approval_policy,
+        sandbox_policy: settings.sandbox.map(|r#type| SandboxPolicy { r#type }),
+        collaboration_mode: collaboration
+            .map(|(mode, model)| Mode { mode, settings: settings_of(model) }),
+    };
+    request(id, "turn/start", params)
+}
+
+/// The answer to a request that we have no answer to: the server must not wait for one.
+pub fn cannot(rpc: &Value, why: &str) -> String {
+    json!({ "id": rpc, "error": { "code": -32601, "message": why } }).to_string()
 }
 
 /// Adds to the turn that runs.
@@ -43,13 +76,9 @@ pub fn interrupt_turn(id: u64, thread: &str, turn: &str) -> String {
 
 /// Accepts a plan: the next turn leaves plan mode and does it.
 pub fn implement_plan(id: u64, thread: &str, model: &str) -> String {
-    let settings = ModeSettings { model, reasoning_effort: None, developer_instructions: None };
-    let params = TurnParams {
-        thread_id: thread,
-        input: [Input { r#type: "text", text: IMPLEMENT_PLAN }],
-        collaboration_mode: Some(Mode { mode: "default", settings }),
-    };
-    request(id, "turn/start", params)
+    let collaboration = Some(("default", model));
+    let settings = TurnSettings { collaboration, ..TurnSettings::default() };
+    start_turn_so(id, thread, IMPLEMENT_PLAN, settings)
 }
 
 /// From the next turn on nobody is asked and nothing is confined. What waits already, waits on.
@@ -57,6 +86,11 @@ pub fn allow_everything(id: u64, thread: &str) -> String {
     let sandbox_policy = SandboxPolicy { r#type: "dangerFullAccess" };
     let params = SettingsParams { thread_id: thread, approval_policy: "never", sandbox_policy };
     request(id, "thread/settings/update", params)
+}
+
+/// Whether nobody is asked and nothing is confined, of what [`resume_thread`] was answered.
+pub fn is_everything_allowed(resumed: &Value) -> bool {
+    resumed["approvalPolicy"] == "never" && resumed["sandbox"]["type"] == "dangerFullAccess"
 }
 
 /// How a thread asks and confines, of what [`resume_thread`] was answered: for
@@ -165,9 +199,21 @@ struct ResumeParams<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+struct StartParams<'a> {
+    cwd: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct TurnParams<'a> {
     thread_id: &'a str,
     input: [Input<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_policy: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_policy: Option<SandboxPolicy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     collaboration_mode: Option<Mode<'a>>,
 }
@@ -343,6 +389,17 @@ mod tests {
         for unknown in [None, Some("{}"), Some("nonsense"), Some(r#"{"permissions":":danger"}"#)] {
             assert_eq!(restore_settings(5, "T", unknown), default);
         }
+    }
+
+    #[test]
+    fn everything_is_allowed_where_nobody_is_asked_and_nothing_confined() {
+        let is_so = |policy: &str, sandbox: &str| {
+            is_everything_allowed(&json!({"approvalPolicy": policy, "sandbox": {"type": sandbox}}))
+        };
+        assert!(is_so("never", "dangerFullAccess"));
+        assert!(!is_so("on-request", "dangerFullAccess"));
+        assert!(!is_so("never", "workspaceWrite"));
+        assert!(!is_everything_allowed(&Value::Null));
     }
 
     #[test]

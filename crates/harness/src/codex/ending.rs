@@ -16,6 +16,14 @@ const OVER_TURNS_MAX: usize = 8;
 /// After the end of a turn with an active goal Codex starts the next one by itself.
 const GOAL_GRACE_MS: u64 = 400;
 
+/// Before the turn's name, in the id of the request that its plan is.
+const PLAN: &str = "plan:";
+
+/// The turn that proposed a plan, by its request.
+pub fn plan_turn(request: &RequestId) -> Option<&str> {
+    request.as_str().strip_prefix(PLAN)
+}
+
 /// How a turn ended.
 #[derive(Debug)]
 pub enum End {
@@ -58,11 +66,13 @@ impl Thread {
             }
             End::Failed(failure) => {
                 self.close(mark, turn);
+                self.last_message = None;
                 self.turn.failed = true;
                 self.tell(mark, Fact::TurnFailed { failure });
             }
             End::Interrupted => {
                 self.close(mark, turn);
+                self.last_message = None;
                 self.tell(mark, Fact::Interrupted);
             }
         }
@@ -72,22 +82,24 @@ impl Thread {
     pub fn complete(&mut self, ending: Ending) {
         let Ending { mark, last_message, definite, .. } = ending;
         let last_message = last_message.or_else(|| self.turn.said.take());
+        let last_message = last_message.filter(|said| !said.is_empty());
+        if !self.turn.only_compacted {
+            self.last_message = last_message.as_deref().map(excerpt::ending);
+        }
+        let last_message = last_message.or_else(|| self.last_message.clone());
         let turn = self.turn.id.clone().filter(|_| definite);
         self.close(mark, turn.as_deref());
         self.tell(
             mark,
             Fact::TurnCompleted {
-                last_message: last_message
-                    .as_deref()
-                    .filter(|t| !t.is_empty())
-                    .map(|said| excerpt::ending(said).into()),
+                last_message: last_message.map(|said| excerpt::ending(&said).into()),
                 background: None,
                 cut_off: false,
             },
         );
         // Told after the end: the end of a turn settles what was asked in it.
         if let Some(plan) = self.turn.plan.clone() {
-            let request = RequestId::new(format!("plan:{}", self.turn.name()));
+            let request = RequestId::new(format!("{PLAN}{}", self.turn.name()));
             let ask = Ask { text: Some(plan), ..Ask::default() };
             self.tell(mark.then(), Fact::PlanProposed { request, ask });
         } else if let Some(ask) = self.turn.question.clone() {

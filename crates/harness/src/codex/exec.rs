@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use qd_session::id::CallId;
 use qd_session::monitor::Fact;
 
 use super::ending::End;
@@ -94,13 +93,14 @@ impl Thread {
             "error" | "todoList" => {}
             kind => {
                 // Counted from zero in every run, and not the model's own ids.
-                let Some(id) = item.id.as_deref().map(|id| format!("exec:{id}")) else { return };
+                let Some(id) = item.id.as_deref() else { return };
+                let command = item.command_line();
+                let id = self.calls.of_exec(id, command.as_deref());
                 if over {
-                    let id = CallId::new(id);
                     self.calls.returned(&id, item.exit_code());
                     self.end_tool(mark, None, &id, item.is_ok());
-                } else {
-                    self.start_tool(mark, None, Self::call(&id, kind, item.command_line()));
+                } else if self.calls.find(&id).is_none() {
+                    self.start_tool(mark, None, Self::call(id.as_str(), kind, command));
                 }
             }
         }
@@ -109,6 +109,8 @@ impl Thread {
 
 #[cfg(test)]
 mod tests {
+    use qd_session::monitor::Activity;
+
     use super::super::story::story;
     use crate::signal::Channel;
 
@@ -130,6 +132,22 @@ mod tests {
                 "400 task_complete",
                 "500 session_ended",
             ]);
+    }
+
+    #[test]
+    fn a_command_that_others_have_named_is_the_same_one() {
+        let story = story()
+            .exec(0, r#"{"type":"thread.started","thread_id":"T"}"#)
+            .line(10, "session_meta", r#"{"id":"T","source":"exec"}"#)
+            .line(100, "response_item", r#"{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"sleep 30\"}","call_id":"c1"}"#)
+            .exec(200, r#"{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"/bin/bash -lc 'sleep 30'","status":"in_progress"}}"#)
+            .exec(300, r#"{"type":"item.completed","item":{"id":"item_1","type":"command_execution","command":"/bin/bash -lc 'sleep 30'","exit_code":0,"status":"completed"}}"#)
+;
+        let monitor = story.monitor();
+        let calls: Vec<&str> =
+            monitor.main_agent().tools.iter().map(|span| span.call.as_str()).collect();
+        assert_eq!(calls, ["c1"]);
+        assert_eq!(monitor.activity(), Activity::Thinking);
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Thread {
                 }
             }
             "PostCompact" => {
-                self.tell(mark, Fact::CompactionEnded);
+                self.compaction_ended(mark);
                 if hook.trigger.as_deref() == Some("manual") {
                     // No Stop hook follows a compaction that somebody asked for.
                     self.stopping(mark, turn, None);
@@ -181,12 +181,7 @@ impl Thread {
         if turn.is_some_and(|turn| self.is_over(turn)) {
             return;
         }
-        // A script's own call was only hinted at; now it is known what it asks for.
-        for script in self.calls.open_scripts() {
-            if call.as_ref() != Some(&script) {
-                self.resolve_call(mark, &script);
-            }
-        }
+        self.resolve_hints_of_scripts(mark, call.as_ref());
         let name = match &call {
             Some(call) => call.as_str().to_owned(),
             None => {

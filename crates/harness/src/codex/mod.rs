@@ -21,6 +21,8 @@ mod attention;
 mod call;
 pub mod client;
 mod conversation;
+mod driver;
+mod driver_items;
 mod ending;
 mod exec;
 mod failure;
@@ -45,5 +47,8 @@ mod turn;
 pub mod usage;
 pub(crate) mod wire;
 
+pub use self::call::SCRIPT_TOOL;
 pub use self::conversation::conversation;
+pub use self::driver::Driver;
+pub use self::ending::plan_turn;
 pub use self::handler::Handler;

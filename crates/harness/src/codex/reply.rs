@@ -18,10 +18,10 @@ pub fn approval(rpc: &Value, input: Option<&str>, decision: &Decision) -> Option
         Decision::Allow { input: Some(_), .. } => return None,
         Decision::Allow { scope: Scope::Once, .. } => Approval::Word("accept"),
         Decision::Allow { scope: Scope::Session, .. } => Approval::Word("acceptForSession"),
-        Decision::Allow { scope: Scope::Always, .. } => match proposed_rule(input) {
-            Some(execpolicy_amendment) => Approval::Rule { rule: Rule { execpolicy_amendment } },
-            None => Approval::Word("acceptForSession"),
-        },
+        // Without a rule there is nothing to keep, and for the session was not asked for.
+        Decision::Allow { scope: Scope::Always, .. } => {
+            Approval::Rule { rule: Rule { execpolicy_amendment: proposed_rule(input)? } }
+        }
         Decision::Deny { interrupt: false, .. } => Approval::Word("decline"),
         Decision::Deny { interrupt: true, .. } => Approval::Word("cancel"),
         Decision::Answer { .. } | Decision::ApprovePlan { .. } | Decision::RejectPlan { .. } => {
@@ -29,6 +29,15 @@ pub fn approval(rpc: &Value, input: Option<&str>, decision: &Decision) -> Option
         }
     };
     Some(written(&Response { id: rpc, result: Decided { decision: word } }))
+}
+
+/// How far beyond this once the app-server can allow a call. Rules are kept for commands; whether
+/// it proposes one stands in its request, which nobody sees who has not subscribed.
+pub fn scopes(tool: Option<&str>) -> &'static [Scope] {
+    match tool {
+        Some("apply_patch") => &[Scope::Session],
+        Some(_) | None => &[Scope::Session, Scope::Always],
+    }
 }
 
 /// The answer to `item/tool/requestUserInput`.
@@ -47,7 +56,9 @@ pub fn permission_hook(decision: &Decision) -> Option<String> {
             Behaviour { behavior: "allow", message: None }
         }
         Decision::Allow { .. } => return None,
-        Decision::Deny { message, .. } => {
+        // It cannot end the turn.
+        Decision::Deny { interrupt: true, .. } => return None,
+        Decision::Deny { message, interrupt: false } => {
             let message = message.as_deref().unwrap_or("Denied by the operator");
             Behaviour { behavior: "deny", message: Some(message) }
         }
@@ -223,11 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_proposed_rule_always_means_for_this_session() {
-        assert_eq!(
-            approval(&json!("7"), None, &allow(Scope::Always)).as_deref(),
-            Some(r#"{"id":"7","result":{"decision":"acceptForSession"}}"#)
-        );
+    fn without_a_proposed_rule_nothing_is_allowed_always() {
+        assert_eq!(approval(&json!("7"), None, &allow(Scope::Always)), None);
+        assert_eq!(scopes(Some("apply_patch")), [Scope::Session]);
+        assert_eq!(scopes(Some("Bash")), [Scope::Session, Scope::Always]);
     }
 
     #[test]
@@ -269,6 +279,7 @@ mod tests {
             )
         );
         assert_eq!(permission_hook(&allow(Scope::Session)), None);
+        assert_eq!(permission_hook(&deny(true)), None, "it cannot end the turn");
     }
 
     #[test]

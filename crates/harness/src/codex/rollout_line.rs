@@ -39,7 +39,7 @@ impl Thread {
                 }
                 self.apply_settings(mark, &context);
             }
-            "compacted" => self.tell(mark, Fact::CompactionEnded),
+            "compacted" => self.compaction_ended(mark),
             "token_usage_record" => {
                 let called = self.calls.response_over();
                 // A response without a call ends the turn. If its last line is lost, silence
@@ -115,7 +115,7 @@ impl Thread {
 
     fn tell_compaction_over(&mut self, mark: Mark, turn: Option<&str>) {
         if self.turn.compacting && turn == self.turn.id.as_deref() {
-            self.tell(mark, Fact::CompactionEnded);
+            self.compaction_ended(mark);
         }
     }
 
@@ -162,7 +162,7 @@ impl Thread {
                     let began = Mark { at: Timestamp(ms), ..mark };
                     self.tell(began, Fact::CompactionStarted);
                 }
-                self.tell(mark, Fact::CompactionEnded);
+                self.compaction_ended(mark);
             }
             "subAgentActivity" | "enteredReviewMode" | "exitedReviewMode" => {}
             _ => self.tool_ran(mark, turn, item),
@@ -250,6 +250,28 @@ mod tests {
         let story = working()
             .line(300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"AgentMessage","id":"c1","content":[{"type":"Text","text":"Which?"}],"delivery":"async","questions":[{"title":"Which?"}]}}"#);
         ended(story, 900, r#""I go on.""#).check(&["0 idle", "0 thinking", "900 awaiting_input"]);
+    }
+
+    #[test]
+    fn what_was_delivered_stays_so_while_the_conversation_is_compacted() {
+        ended(working(), 900, r#""Done.""#)
+            .line(2_000, "event_msg", r#"{"type":"task_started","turn_id":"V"}"#)
+            .line(2_150, "event_msg", r#"{"type":"token_count","info":null}"#)
+            .line(3_500, "compacted", r#"{"message":"…"}"#)
+            .line(
+                3_600,
+                "event_msg",
+                r#"{"type":"task_complete","turn_id":"V","last_agent_message":null}"#,
+            )
+            .check(&[
+                "0 idle",
+                "0 thinking",
+                "900 task_complete",
+                "2000 thinking",
+                "2150 compacting",
+                "3500 thinking",
+                "3600 task_complete",
+            ]);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Thread {
                 self.turn.plan = item.text.as_deref().map(excerpt::input);
             }
             "userMessage" | "reasoning" | "hookPrompt" => self.llm(mark, turn),
-            "contextCompaction" => self.tell(mark, Fact::CompactionEnded),
+            "contextCompaction" => self.compaction_ended(mark),
             "enteredReviewMode" | "exitedReviewMode" => {}
             _ => {
                 let Some(id) = item.id.as_deref().map(CallId::new) else { return };

@@ -2,6 +2,8 @@
 //!
 //! Times are milliseconds from the story's begin. The session is `T`, its turn `U`.
 
+use qd_session::monitor::Monitor;
+
 use crate::Harness;
 use crate::replay::Scene;
 use crate::signal::{Channel, Direction};
@@ -107,6 +109,11 @@ impl Story {
         let scenes = self.stage.wait(until);
         self.note(&scenes);
         self.check(expected);
+    }
+
+    /// What is believed of the only session.
+    pub fn monitor(&self) -> &Monitor {
+        self.stage.replay.sessions().next().map(|(_, monitor)| monitor).expect("there is a session")
     }
 
     fn note(&mut self, scenes: &[Scene]) {

@@ -36,8 +36,13 @@ pub struct Thread {
     pub ending: Option<Ending>,
     pub approval_flag: Option<Flag>,
     pub input_flag: Option<Flag>,
+    /// When the status last said that it waits for no approval, and for no input.
+    pub no_approval_at: Timestamp,
+    pub no_input_at: Timestamp,
     pub(super) over: VecDeque<Arc<str>>,
     pub(super) closed_at: Timestamp,
+    /// What its last turn ended with: it stands while the conversation is only compacted.
+    pub(super) last_message: Option<String>,
     introduced: bool,
     carriers: Carriers,
     told: Vec<AgentEvent>,
@@ -56,8 +61,11 @@ impl Thread {
             ending: None,
             approval_flag: None,
             input_flag: None,
+            no_approval_at: Timestamp::default(),
+            no_input_at: Timestamp::default(),
             over: VecDeque::new(),
             closed_at: Timestamp::ZERO,
+            last_message: None,
             introduced: false,
             carriers: Carriers::default(),
             told: Vec::new(),
@@ -196,9 +204,15 @@ impl Thread {
         }
     }
 
+    pub fn compaction_ended(&mut self, mark: Mark) {
+        self.turn.only_compacted |= !self.turn.prompted;
+        self.tell(mark, Fact::CompactionEnded);
+    }
+
     pub fn prompted(&mut self, mark: Mark, turn: Option<&str>, text: Option<&str>) {
         if self.at_work(mark, turn) {
             self.turn.prompted = true;
+            self.turn.only_compacted = false;
             let text = text.filter(|text| !text.is_empty()).map(excerpt::input);
             self.tell(mark, Fact::UserPrompt { text });
         }
@@ -281,6 +295,7 @@ impl Thread {
             ended: false,
             exit_code: None,
             in_rollout: false,
+            exec_item: None,
             response_over: false,
         }
     }

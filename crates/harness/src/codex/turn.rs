@@ -17,6 +17,8 @@ pub struct Turn {
     pub plan_mode: bool,
     /// It only compacts, as far as its rollout shows.
     pub compacting: bool,
+    /// The conversation was compacted in it, and nobody had said anything.
+    pub only_compacted: bool,
     pub failed: bool,
     /// What the agent said last.
     pub said: Option<String>,

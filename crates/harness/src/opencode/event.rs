@@ -6,6 +6,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Failure, FailureKind, Place};
 
 use super::handler::{Handler, Told};
+use super::request::Answered;
 use super::session::WaitKind;
 use super::wire::{self, Envelope, Info, Properties, Status};
 use crate::excerpt::brief;
@@ -90,13 +91,14 @@ impl Handler {
             "permission.replied" => {
                 let request = properties.request_id?;
                 let rejected = properties.reply.as_deref() == Some("reject");
-                self.settled(at, &id, &request, WaitKind::Permission, told);
-                self.session(&id, at).turned_down |= rejected;
+                let answer = Answered::turned_down(rejected);
+                self.settled(at, &id, &request, WaitKind::Permission, answer, told);
             }
             "question.replied" | "question.rejected" => {
                 let request = properties.request_id?;
-                self.settled(at, &id, &request, WaitKind::Question, told);
-                self.session(&id, at).turned_down |= name == "question.rejected";
+                let rejected = name == "question.rejected";
+                let answer = Answered::turned_down(rejected);
+                self.settled(at, &id, &request, WaitKind::Question, answer, told);
             }
             // Kilo without a network tries again by itself once it is back.
             "session.network.asked" => self.offline(at, &id, properties.message.as_deref(), told),
@@ -108,7 +110,7 @@ impl Handler {
             }
             "suggestion.accepted" | "suggestion.dismissed" => {
                 let request = properties.request_id?;
-                self.settled(at, &id, &request, WaitKind::Question, told);
+                self.settled(at, &id, &request, WaitKind::Question, Answered::Given, told);
             }
             "suggestion.shown" => {}
             "todo.updated" => self.todos(at, &id, properties.todos?, told),

@@ -15,6 +15,7 @@
 //!   rebuild what a restart has lost.
 //! - A subagent is a session with a `parentID`.
 
+mod asking;
 mod conversation;
 mod event;
 mod handler;
@@ -29,6 +30,9 @@ mod tests;
 pub mod usage;
 mod wire;
 
+pub use self::asking::{Product, asking};
 pub use self::conversation::{PartSaid, conversation};
 pub use self::handler::Handler;
-pub use self::reply::{Call, abort, create, decide, in_order, polls, prompt, reject_question};
+pub use self::reply::{
+    Call, abort, create, decide, in_order, kept, polls, prompt, reject_question,
+};

@@ -53,6 +53,7 @@ impl Handler {
         match state.status.as_deref() {
             Some("running") if !session.is_settled(part.message_id.as_deref()) => {
                 session.busy = true;
+                session.unanswered = false;
                 let questions = state.input.as_ref().and_then(|input| input.get("questions"));
                 if let Some(questions) = questions.filter(|_| tool == "question") {
                     session.stand_in(&call, question_stand_in(at, &call, questions));

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::handler::{Handler, Told};
-use super::request::refused;
+use super::request::{Answered, refused};
 use super::session::{Session, WaitKind};
 use super::wire::{Envelope, Info, Properties, Status};
 use crate::excerpt::brief;
@@ -147,8 +147,8 @@ impl Handler {
             |session: &Session| session.requests.keys().any(|known| known.as_str() == request);
         let found = self.sessions().iter().find(|(_, session)| holds(session));
         if let Some(id) = found.map(|(id, _)| id.clone()) {
-            self.settled(at, &id, request, kind, told);
-            self.session(&id, at).turned_down |= turned_down;
+            let answer = Answered::turned_down(turned_down);
+            self.settled(at, &id, request, kind, answer, told);
         }
     }
 

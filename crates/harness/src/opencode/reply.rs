@@ -12,14 +12,14 @@ pub struct Call {
 }
 
 /// What the server is to be told about a request of a session. `None` if it cannot be told: it
-/// takes no changed input, and no yes to a question. A second answer gets a 404 and does no harm.
+/// takes no changed input, no mode after a plan, and no yes to a question. A second answer gets a 404 and does no harm.
 /// Answers are given in the order of the questions: see [`in_order`].
 pub fn decide(session: &str, request: &str, decision: &Decision) -> Option<Vec<Call>> {
     if is_question(request) {
         match decision {
-            Decision::Allow { .. } => return None,
-            // It ends the turn, and takes no message.
-            Decision::Deny { .. } => return Some(vec![reject_question(request)]),
+            // A refusal ends the turn, and takes no message.
+            Decision::Allow { .. } | Decision::Deny { message: Some(_), .. } => return None,
+            Decision::Deny { message: None, .. } => return Some(vec![reject_question(request)]),
             Decision::Answer { .. }
             | Decision::ApprovePlan { .. }
             | Decision::RejectPlan { .. } => {}
@@ -30,8 +30,9 @@ pub fn decide(session: &str, request: &str, decision: &Decision) -> Option<Vec<C
         Decision::Allow { input: None, scope } => {
             let reply = match scope {
                 Scope::Once => "once",
+                Scope::Always => "always",
                 // The server keeps it as long as it runs, which is the session and more.
-                Scope::Session | Scope::Always => "always",
+                Scope::Session => return None,
             };
             Some(vec![permission(request, json!({ "reply": reply }))])
         }
@@ -47,12 +48,22 @@ pub fn decide(session: &str, request: &str, decision: &Decision) -> Option<Vec<C
         }
         Decision::Answer { answers } => Some(vec![question(request, answers)]),
         // A finished plan is a question with these answers.
-        Decision::ApprovePlan { .. } => Some(vec![question_text(request, "Yes")]),
+        Decision::ApprovePlan { mode: Some(_) } => None,
+        Decision::ApprovePlan { mode: None } => Some(vec![question_text(request, "Yes")]),
         Decision::RejectPlan { feedback: Some(feedback) } => {
             Some(vec![question_text(request, feedback)])
         }
         Decision::RejectPlan { feedback: None } => Some(vec![question_text(request, "No")]),
     }
+}
+
+/// What the server would keep of a permission that is given always: `bash(node *)`. `input` is what
+/// the request kept of it.
+pub fn kept(input: &str) -> Vec<String> {
+    let asked: Value = serde_json::from_str(input).unwrap_or_default();
+    let permission = asked["permission"].as_str().unwrap_or_default();
+    let patterns = asked["always"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    patterns.map(|pattern| format!("{permission}({pattern})")).collect()
 }
 
 /// The answers to a request for answers, in the order of its questions; none to one that was left
@@ -152,8 +163,12 @@ mod tests {
         let allow = |scope| Decision::Allow { input: None, scope };
         let path = "/permission/req_1/reply";
         check(allow(Scope::Once), &[(path, Some(json!({"reply": "once"})))]);
-        check(allow(Scope::Session), &[(path, Some(json!({"reply": "always"})))]);
         check(allow(Scope::Always), &[(path, Some(json!({"reply": "always"})))]);
+        // It would keep it for longer.
+        assert_eq!(decide("ses_1", "req_1", &allow(Scope::Session)), None);
+        let asked = json!({"permission": "bash", "patterns": ["node x"], "always": ["node *"]});
+        assert_eq!(kept(&asked.to_string()), ["bash(node *)"]);
+        assert_eq!(kept("cut off"), [""; 0]);
     }
 
     #[test]
@@ -202,8 +217,9 @@ mod tests {
 
     #[test]
     fn a_question_is_turned_down_and_never_allowed() {
-        let deny = Decision::Deny { message: Some("no".into()), interrupt: false };
-        assert_eq!(decide("ses_1", "que_1", &deny), Some(vec![reject_question("que_1")]));
+        let deny = |message| Decision::Deny { message, interrupt: false };
+        assert_eq!(decide("ses_1", "que_1", &deny(None)), Some(vec![reject_question("que_1")]));
+        assert_eq!(decide("ses_1", "que_1", &deny(Some("no".into()))), None, "it takes no words");
         let allow = Decision::Allow { input: None, scope: Scope::Once };
         assert_eq!(decide("ses_1", "que_1", &allow), None);
     }

@@ -63,11 +63,21 @@ impl Handler {
         id: &Arc<str>,
         request: &str,
         kind: WaitKind,
+        answer: Answered,
         told: &mut Told,
     ) {
         let request = RequestId::new(request);
-        let known = self.session(id, at).requests.remove(&request);
-        told.push(id, known.map_or(kind, |waiting| waiting.kind).settled(request));
+        let session = self.session(id, at);
+        let known = session.requests.remove(&request);
+        session.turned_down |= answer == Answered::TurnedDown;
+        let kind = known.as_ref().map_or(kind, |waiting| waiting.kind);
+        told.push(id, kind.settled(request));
+        // Its call never runs, and says so itself a moment later. What the operator turned down
+        // has not failed.
+        let call = known.and_then(|waiting| waiting.ask.call);
+        if let Some(call) = call.filter(|_| answer == Answered::TurnedDown) {
+            told.push(id, Fact::ToolCompleted { call, ok: true, exit_code: None });
+        }
     }
 
     /// What a pending list holds and we do not know waits; what we know and it lacks does not.
@@ -122,6 +132,20 @@ impl Handler {
                 !gone
             });
         }
+    }
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// Allowed or answered, as far as is known.
+    Given,
+    TurnedDown,
+}
+
+impl Answered {
+    pub fn turned_down(is_turned_down: bool) -> Self {
+        if is_turned_down { Self::TurnedDown } else { Self::Given }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Session {
     pub turned_down: bool,
     /// The operator asked to end the turn.
     pub aborted: bool,
+    /// The turn was prompted and the model has not begun to answer.
+    pub unanswered: bool,
     /// When the last turn ended.
     closed_at: Timestamp,
     pub requests: BTreeMap<RequestId, Waiting>,
@@ -96,14 +98,17 @@ impl Session {
 
     pub fn says(&mut self, message: Option<&str>, text: &str) {
         if !text.is_empty() {
+            self.unanswered = false;
             self.text = Some((message.map(str::to_owned), ending(text)));
         }
     }
 
-    /// The end of the turn. What it waited for is closed with it.
+    /// The end of the turn. What it waited for is closed with it. An abort before the first answer
+    /// is not told of: the server only rests.
     pub fn end(&mut self, at: Timestamp) -> Fact {
+        let unanswered = self.unanswered;
         self.close(at);
-        if self.turned_down || self.aborted {
+        if self.turned_down || self.aborted || unanswered {
             return Fact::Interrupted;
         }
         // The last answer may be known by its text only.
@@ -119,12 +124,14 @@ impl Session {
         self.busy = false;
         self.closed_at = self.closed_at.max(at);
         self.settled.clone_from(&self.answer);
+        self.unanswered = false;
         self.requests.clear();
         self.idle_due = None;
     }
 
     pub fn begin(&mut self) {
         self.busy = true;
+        self.unanswered = true;
         self.turned_down = false;
         self.aborted = false;
         self.cut_off = false;
@@ -135,6 +142,7 @@ impl Session {
     /// The model goes on: what was turned down did not end the turn.
     pub fn go_on(&mut self) -> Fact {
         self.busy = true;
+        self.unanswered = false;
         self.turned_down = false;
         self.idle_due = None;
         Fact::LlmStarted
@@ -160,6 +168,7 @@ impl Session {
             self.requests.pop_first();
         }
         self.busy = true;
+        self.unanswered = false;
         self.idle_due = None;
         self.requests.insert(id, waiting);
     }

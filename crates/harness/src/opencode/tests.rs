@@ -143,6 +143,16 @@ fn an_abort_closes_what_was_open_and_late_news_reopen_nothing() {
 }
 
 #[test]
+fn a_turn_that_ends_before_any_answer_was_interrupted() {
+    let prompted = [CREATED, PROMPT, TEXT, BUSY];
+    check(&prompted, &[IDLE, IDLE], "interrupted");
+    // Who came in the middle has seen no prompt.
+    check(&[CREATED, BUSY], &[IDLE], "idle");
+    let failed = r#"{"type":"session.error","properties":{"sessionID":"ses_1","error":{"name":"ProviderAuthError","data":{}}}}"#;
+    check(&prompted, &[failed, IDLE], "auth_error");
+}
+
+#[test]
 fn failures_are_told_apart_by_their_status() {
     for (error, expected) in [
         (
@@ -169,6 +179,18 @@ fn failures_are_told_apart_by_their_status() {
 fn a_retry_is_not_a_failure() {
     check(&WORKING, &[RETRY], "retrying");
     check(&WORKING, &[RETRY, BUSY], "thinking");
+}
+
+#[test]
+fn a_call_that_was_turned_down_does_not_run() {
+    let running = r#"{"type":"message.part.updated","properties":{"sessionID":"ses_1","part":{"type":"tool","tool":"bash","callID":"call_1","messageID":"msg_2","state":{"status":"running","input":{"command":"touch a"}}}}}"#;
+    let replied = |reply: &str| {
+        format!(
+            r#"{{"type":"permission.replied","properties":{{"sessionID":"ses_1","requestID":"per_1","reply":"{reply}"}}}}"#
+        )
+    };
+    check(&WORKING, &[running, ASKED, "+251", &replied("once")], "acting");
+    check(&WORKING, &[running, ASKED, "+251", &replied("reject")], "thinking");
 }
 
 #[test]
@@ -374,7 +396,7 @@ fn what_one_server_does_not_list_may_be_anothers() {
 /// What a daemon knew when it was stopped, and its successor's handler.
 struct Restarted {
     known: Monitor,
-    handler: Opencode,
+    handler: Box<dyn Handler + Send>,
     now: Timestamp,
 }
 
@@ -383,12 +405,12 @@ impl Restarted {
     fn after(lines: &[&str]) -> Self {
         let mut before = Self {
             known: Monitor::default(),
-            handler: Opencode::default(),
+            handler: Harness::Opencode.handler(),
             now: Timestamp(50_000),
         };
         before.hear(SERVER);
         lines.iter().for_each(|line| before.hear(line));
-        let mut handler = Opencode::default();
+        let mut handler = Harness::Opencode.handler();
         handler.recall(&"ses_1".into(), &before.known);
         Self { handler, ..before }
     }

@@ -56,7 +56,11 @@ impl Listener {
     pub fn hears(harness: Harness) -> bool {
         match harness {
             Harness::ClaudeCode | Harness::Codex | Harness::GeminiCli => true,
-            Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => false,
+            Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp
+            | Harness::Native => false,
         }
     }
 
@@ -65,7 +69,11 @@ impl Listener {
             Harness::ClaudeCode => claude_code::read(self, line),
             Harness::Codex => codex::read(self, line),
             Harness::GeminiCli => gemini_cli::read(self, line),
-            Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => None,
+            Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp
+            | Harness::Native => None,
         };
         if self.is_subagent { Vec::new() } else { said.unwrap_or_default() }
     }

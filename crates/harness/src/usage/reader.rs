@@ -22,7 +22,11 @@ impl FileReader {
             Harness::ClaudeCode => Some(Self::ClaudeCode(remembered(memory))),
             Harness::Codex => Some(Self::Codex(remembered(memory))),
             Harness::GeminiCli => Some(Self::GeminiCli(remembered(memory))),
-            Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => None,
+            Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp
+            | Harness::Native => None,
         }
     }
 

@@ -25,6 +25,17 @@ impl Tokens {
         self.input.saturating_add(self.cache_written()).saturating_add(self.cache_read)
     }
 
+    /// What came to it since then.
+    pub(crate) fn less(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            output: self.output.saturating_sub(before.output),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            cache_write_1h: self.cache_write_1h.saturating_sub(before.cache_write_1h),
+            cache_read: self.cache_read.saturating_sub(before.cache_read),
+        }
+    }
+
     pub fn cache_written(&self) -> u64 {
         self.cache_write.saturating_add(self.cache_write_1h)
     }

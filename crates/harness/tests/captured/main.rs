@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "captures are files")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "tests pick the one case they are about")]
 
+mod asked;
 mod capture;
 mod conversation;
 mod disturbed;

@@ -5,9 +5,9 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Stage};
 use serde_json::Value;
 
-use super::super::call::{End, about};
+use super::super::call::{End, about, starts_agent};
 use super::super::notes::Notes;
-use super::super::request::{DIALOG, Kind, ask};
+use super::super::request::{Kind, ask, dialog_id};
 use super::Session;
 use crate::excerpt::head;
 
@@ -48,9 +48,14 @@ impl Session {
         // What its hook asked before the call was known is the same request.
         let known = self.requests.of_call(id);
         let request = known.clone().unwrap_or_else(|| RequestId::new(id));
-        // The registry is ahead of the transcript: this is what its dialog is about.
+        // The registry is ahead of the transcript: this is what its dialog is about. But a
+        // subagent's dialog may be ahead of the call that started it.
         let since = Timestamp(notes.at.0.saturating_sub(DIALOG_AHEAD_MS));
-        if let Some(asked_at) = self.requests.take_dialog(notes, since) {
+        let dialog = match starts_agent(tool) {
+            true => None,
+            false => self.requests.take_dialog(notes, since),
+        };
+        if let Some(asked_at) = dialog {
             let ask = ask(Some(call), tool, input, None);
             let at = notes.at;
             notes.at = asked_at.max(at);
@@ -114,10 +119,12 @@ impl Session {
             return self.requests.wait(notes);
         }
         let Some(call) = self.calls.newest_open(by) else {
-            let request = RequestId::new(DIALOG);
+            // Once the main agent's turn is over only a subagent asks.
+            let agent = if self.idle { self.last_subagent() } else { AgentId::MAIN };
+            let request = dialog_id(&agent);
             let ask =
                 Ask { text: text.map(|text| head(text, TEXT_BYTES_MAX).into()), ..Ask::default() };
-            return self.requests.ask(notes, &AgentId::MAIN, kind, request, Stage::Waiting, ask);
+            return self.requests.ask(notes, &agent, kind, request, Stage::Waiting, ask);
         };
         let (agent, kind) = (call.agent.clone(), Kind::of_tool(&call.tool));
         let ask = Ask {
@@ -128,5 +135,20 @@ impl Session {
         };
         let request = RequestId::new(call.id.as_str());
         self.requests.ask(notes, &agent, kind, request, Stage::Waiting, ask);
+    }
+
+    /// The main agent's turn is over. Where the client says that it still waits, and what for is
+    /// not known, that is not settled: a subagent's own words come later than its dialog.
+    pub(super) fn hand_dialog_on(&mut self, notes: &mut Notes) {
+        if self.registered.waits_since().is_some_and(|since| since <= notes.at) {
+            let agent = self.last_subagent();
+            self.requests.hand_dialog_on(notes, &agent);
+        }
+    }
+
+    /// The subagent that began last, of those that work; the main agent where none is known.
+    fn last_subagent(&self) -> AgentId {
+        let last = self.subagents.last().or_else(|| self.background.last_agent());
+        last.map_or(AgentId::MAIN, |id| AgentId::sub(id.clone()))
     }
 }

@@ -95,6 +95,7 @@ impl Session {
             true => notes.add([end]),
             false => self.hold(notes, end),
         }
+        self.hand_dialog_on(notes);
         self.settle(notes, &AgentId::MAIN);
     }
 
@@ -103,6 +104,7 @@ impl Session {
         self.release(notes);
         let end = self.end(last_message, cut_off);
         notes.tell_main(end);
+        self.hand_dialog_on(notes);
         self.settle(notes, &AgentId::MAIN);
     }
 
@@ -118,6 +120,9 @@ impl Session {
     pub fn turn_failed(&mut self, notes: &mut Notes, agent: &AgentId, failure: Failure) {
         self.release(notes);
         notes.tell(agent, Fact::TurnFailed { failure });
+        if agent.is_main() {
+            self.hand_dialog_on(notes);
+        }
         self.settle(notes, agent);
     }
 
@@ -157,7 +162,7 @@ impl Session {
     pub(super) fn settle(&mut self, notes: &Notes, agent: &AgentId) {
         self.idle |= agent.is_main();
         self.calls.close_all(notes.now, agent);
-        self.requests.forget(agent);
+        self.requests.forget_until(agent, notes.at);
         self.moved_at = self.moved_at.max(notes.at);
     }
 
