@@ -1,0 +1,105 @@
+//! The toolboxes of workspaces: one for each, shared by the sessions that work there, so that two
+//! edits of one file wait for each other whoever makes them. It is closed with its last user.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+use super::{CrewSettings, folder};
+use crate::driving::mcp::McpFile;
+use crate::driving::tools::{SandboxConfig, Toolbox, ToolboxSettings};
+use crate::driving::warden::Warden;
+
+#[derive(Debug)]
+pub(super) struct Workshops {
+    scratch: PathBuf,
+    mcp_file: PathBuf,
+    warden: Warden,
+    sandbox: SandboxConfig,
+    /// Those that somebody holds, and some that were let go since.
+    open: Mutex<BTreeMap<Arc<str>, Weak<Workshop>>>,
+    /// How many were opened so far.
+    ever_opened: AtomicU64,
+}
+
+/// A toolbox, once somebody needed it.
+pub(super) type Workshop = OnceCell<Opened>;
+
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub toolbox: Toolbox,
+    /// MCP servers that have no tools to offer, and why.
+    pub troubles: Vec<String>,
+}
+
+/// A workspace's toolbox, for as long as it is held.
+#[derive(Debug)]
+pub(super) struct Held(Arc<Workshop>);
+
+impl std::ops::Deref for Held {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        self.0.get().expect("it is held once it is open")
+    }
+}
+
+impl Workshops {
+    /// Nothing of a daemon before this one is needed any more.
+    pub fn new(settings: &CrewSettings) -> Self {
+        if let Err(error) = std::fs::remove_dir_all(&settings.scratch)
+            && error.kind() != ErrorKind::NotFound
+        {
+            warn!(%error, folder = %settings.scratch.display(), "temporary files are left over");
+        }
+        Self {
+            scratch: settings.scratch.clone(),
+            mcp_file: settings.mcp_file.clone(),
+            warden: settings.warden.clone(),
+            sandbox: settings.sandbox.clone(),
+            open: Mutex::default(),
+            ever_opened: AtomicU64::new(0),
+        }
+    }
+
+    /// Opened now, if nobody has it open. One that cannot be is tried again the next time.
+    pub async fn toolbox(&self, workspace: &Arc<str>) -> Result<Held, String> {
+        let workshop = self.workshop(workspace);
+        workshop.get_or_try_init(|| self.opened(workspace)).await?;
+        Ok(Held(workshop))
+    }
+
+    fn workshop(&self, workspace: &Arc<str>) -> Arc<Workshop> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = open.get(workspace).and_then(Weak::upgrade) {
+            return known;
+        }
+        open.retain(|_, workshop| workshop.strong_count() > 0);
+        let fresh = Arc::new(Workshop::new());
+        open.insert(workspace.clone(), Arc::downgrade(&fresh));
+        fresh
+    }
+
+    async fn opened(&self, workspace: &str) -> Result<Opened, String> {
+        // Another name each time: the one before may be about to be removed.
+        let nth = self.ever_opened.fetch_add(1, Ordering::Relaxed);
+        let scratch = self.scratch.join(format!("{nth}"));
+        let settings =
+            ToolboxSettings::new(folder(workspace).to_owned(), scratch, self.warden.clone());
+        let opened = Toolbox::open(settings.with(self.sandbox.clone()));
+        let mut toolbox = opened.map_err(|error| format!("cannot work in {workspace}: {error}"))?;
+        let troubles = match McpFile::read(&self.mcp_file) {
+            Ok(servers) => toolbox.connect(servers).await,
+            Err(invalid) => vec![format!("no MCP server is used: {invalid}")],
+        };
+        for trouble in &troubles {
+            warn!(workspace, "{trouble}");
+        }
+        Ok(Opened { toolbox, troubles })
+    }
+}
