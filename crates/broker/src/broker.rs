@@ -6,27 +6,38 @@
 //! because of it, and what tells nothing new is not journaled, so hearing a thing twice is free.
 
 mod acting;
+pub(crate) mod budgets;
+mod driving;
+pub(crate) mod ruling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use qd_harness::native::StreamEvent;
 use qd_harness::usage::Sum;
 use qd_harness::{Channel, Handler, Harness, Sighting, Signal};
 use qd_session::Session;
 use qd_session::decision::Record;
 use qd_session::event::{Entry, Event};
-use qd_session::id::{ProcessKey, SessionId};
+use qd_session::id::{AgentId, ProcessKey, SessionId};
+use qd_session::machine::Shown;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 use qd_session::operator::layer::Layers;
+use qd_session::policy::Policy;
 
 pub use self::acting::Staying;
-use crate::card::{Card, Surroundings};
+pub use self::budgets::Work;
+use self::driving::is_alive;
+pub use self::ruling::Ruling;
+use crate::card::{Card, Known, Surroundings};
 use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
+use crate::driving::{Drives, Job, Report, Spawning};
 use crate::fnv::{BASIS, fnv};
 use crate::history::SessionKey;
 use crate::hook_intake::FrameId;
 use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX, SPENT_MAX, TERMINALS_MAX};
+use crate::sources::repositories::{Survey, Surveyed};
 use crate::sources::terminal::Terminal;
 
 /// Something that happened outside.
@@ -37,6 +48,8 @@ pub enum Input<'a> {
     /// An agent said something that may have been taken in before the last restart. Its handler
     /// has to hear it again; timers that ran out before it run out first.
     Recalled { harness: Harness, signal: Signal<'a> },
+    /// A recording said something. It is as if an agent had, but nobody is there to be told.
+    Played { harness: Harness, signal: Signal<'a> },
     /// The time that was asked for has come.
     Woken,
     /// A session that the journal knew when we started.
@@ -45,10 +58,22 @@ pub enum Input<'a> {
     Dismissed { session: SessionId },
     /// What sessions have cost so far, on the board or not.
     Spent(Vec<(SessionKey, Sum)>),
+    /// What all of them have cost on the operator's day.
+    Today(Sum),
+    /// How long a session had worked before we were started.
+    Worked { session: SessionId, ms: u64 },
     /// A process shows itself there, or nobody can tell where.
     Located { process: ProcessKey, terminal: Terminal },
     /// The operator's layers are these from now on.
     Layers(Layers),
+    /// The operator's rules are these from now on.
+    Policy(Policy),
+    /// The files around a folder say this.
+    Surveyed(Surveyed),
+    /// Somebody wants a session that we drive. Asked before: [`Broker::may_spawn`].
+    Spawned(Box<Spawning>),
+    /// A runner tells something of a session that we drive.
+    Reported { session: SessionId, report: Report },
 }
 
 /// Something to be done, in the order given.
@@ -62,6 +87,10 @@ pub enum Output {
     Show(Box<Card>),
     /// Somebody should look where this process shows itself.
     Locate(ProcessKey),
+    /// Somebody should read what the files around a folder forbid.
+    Survey(Survey),
+    /// Somebody should ask its server what this agent of a session waits for.
+    LookInto { session: SessionId, agent: AgentId },
     /// To the decisions, before what follows is carried.
     Record(Box<Record>),
     /// To be carried to an agent.
@@ -70,6 +99,12 @@ pub enum Output {
     Release(FrameId),
     /// What became of a decision.
     Settled(Taken),
+    /// For a runner.
+    Run(Box<Job>),
+    /// A driven session took a step: to be shown.
+    Changed(Box<Shown>),
+    /// A piece of an answer: to be shown.
+    Streamed(Box<StreamEvent>),
     /// A card has left the board: it ended long ago, or it ended and was dismissed.
     Remove(SessionId),
 }
@@ -77,7 +112,13 @@ pub enum Output {
 /// What a card shows of what is around its session; by fields, so that others stay free.
 macro_rules! surroundings {
     ($broker:expr) => {
-        Surroundings { layers: &$broker.layers, terminals: &$broker.terminals, desk: &$broker.desk }
+        Surroundings {
+            layers: &$broker.layers,
+            terminals: &$broker.terminals,
+            desk: &$broker.desk,
+            ruling: &$broker.ruling,
+            today: $broker.today.as_ref(),
+        }
     };
 }
 
@@ -97,8 +138,13 @@ pub struct Broker {
     /// Of processes that carry a session; empty while one is looked for.
     terminals: Terminals,
     desk: Desk,
+    ruling: Ruling,
+    /// What all sessions have cost on the operator's day.
+    today: Option<Sum>,
     /// A page or a phone shows the board.
     is_operator_present: bool,
+    /// Sessions that we drive.
+    drives: Drives,
 }
 
 pub type Terminals = BTreeMap<ProcessKey, Terminal>;
@@ -109,6 +155,7 @@ struct Tracked {
     vendor_id: Arc<str>,
     spent: Option<Sum>,
     reach: Reach,
+    work: Work,
     /// As it was shown last; none while it is not on the board.
     shown: Option<Card>,
     /// Its entry in `looks`.
@@ -128,7 +175,14 @@ impl Broker {
                     false => Vec::new(),
                 };
                 self.take_in(now, harness, sightings, &mut outputs);
-                self.note_reach(now, harness, &told, &mut outputs);
+                self.note_reach(now, harness, &told, Reach::Server, &mut outputs);
+            }
+            Input::Played { harness, signal } => {
+                let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
+                let sightings = handler.handle_signal(&signal);
+                let told: Vec<Arc<str>> = sightings.iter().map(|one| one.session.clone()).collect();
+                self.take_in(now, harness, sightings, &mut outputs);
+                self.note_reach(now, harness, &told, Reach::Recording, &mut outputs);
             }
             Input::Recalled { harness, signal } => {
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
@@ -157,12 +211,19 @@ impl Broker {
             }
             Input::Dismissed { session } => {
                 if self.roster.contains_key(&session) {
-                    let entry = Entry::new(session.clone(), now, Event::Dismissed);
+                    let entry = Entry::new(session.clone(), now, self.dismissal(now, &session));
                     self.journal(&session, entry, &mut outputs);
                     self.show(now, &session, &mut outputs);
                 }
             }
             Input::Spent(spent) => self.take_spent(now, spent, &mut outputs),
+            Input::Today(sum) => self.take_today(now, sum, &mut outputs),
+            Input::Worked { session, ms } => {
+                if let Some(tracked) = self.roster.get_mut(&session) {
+                    tracked.work.add(ms);
+                    self.show(now, &session, &mut outputs);
+                }
+            }
             Input::Located { process, terminal } => {
                 self.terminals.insert(process.clone(), terminal);
                 let carried = self.roster.iter().filter(|(_, tracked)| {
@@ -171,12 +232,18 @@ impl Broker {
                 let carried: Vec<SessionId> = carried.map(|(id, _)| id.clone()).collect();
                 carried.iter().for_each(|id| self.show(now, id, &mut outputs));
             }
+            Input::Spawned(spawning) => self.spawn(now, *spawning, &mut outputs),
+            Input::Reported { session, report } => {
+                self.hear(now, &session, report, &mut outputs);
+            }
             Input::Layers(layers) => {
                 self.layers = layers;
                 let shown = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_some());
                 let shown: Vec<SessionId> = shown.map(|(id, _)| id.clone()).collect();
                 shown.iter().for_each(|id| self.show(now, id, &mut outputs));
             }
+            Input::Policy(policy) => self.take_policy(now, policy, &mut outputs),
+            Input::Surveyed(surveyed) => self.take_survey(now, surveyed, &mut outputs),
         }
         outputs
     }
@@ -195,6 +262,7 @@ impl Broker {
                         tracked.spent = Some(sum);
                     }
                     self.show(now, &id, outputs);
+                    self.mind_budget(now, &id, outputs);
                 }
                 None if self.spent.len() < SPENT_MAX => {
                     self.spent.insert(key, sum);
@@ -208,7 +276,8 @@ impl Broker {
     pub fn next_wake(&self) -> Option<Timestamp> {
         let timeouts = self.handlers.values().filter_map(|handler| handler.next_timeout());
         let look = self.looks.first().map(|(at, _)| *at);
-        timeouts.chain(look).chain(self.desk.next_release()).min()
+        let desk = self.desk.next_release().into_iter().chain(self.desk.next_again());
+        timeouts.chain(look).chain(desk).chain(self.drives.alarms.next()).min()
     }
 
     /// Every card on the board as of `now`, in its order.
@@ -298,12 +367,25 @@ impl Broker {
         self.roster.get(id).map(|tracked| &tracked.vendor_id)
     }
 
+    /// Whether the session that its agent calls so is one that we drive.
+    pub fn is_driven(&self, harness: Harness, vendor_id: &Arc<str>) -> bool {
+        let id = self.found.get(&(harness, vendor_id.clone()));
+        let tracked = id.and_then(|id| self.roster.get(id));
+        tracked.is_some_and(|tracked| tracked.session.machine().is_some())
+    }
+
+    pub fn harness(&self, id: &SessionId) -> Option<Harness> {
+        self.roster.get(id).map(|tracked| tracked.harness)
+    }
+
     pub fn session(&self, id: &SessionId) -> Option<&Session> {
         self.roster.get(id).map(|tracked| &tracked.session)
     }
 
     fn wake(&mut self, now: Timestamp, outputs: &mut Vec<Output>) {
         self.release_due(now, outputs);
+        self.send_again(now, outputs);
+        self.ring(now, outputs);
         let due: Vec<Harness> = self
             .handlers
             .iter()
@@ -321,6 +403,7 @@ impl Broker {
                 tracked.look = None;
             }
             self.show(now, &id, outputs);
+            self.mind_budget(now, &id, outputs);
         }
     }
 
@@ -333,6 +416,7 @@ impl Broker {
     ) {
         let mut touched: Vec<SessionId> = Vec::new();
         for Sighting { session: vendor_id, event } in sightings {
+            self.joined(now, harness, &vendor_id, &event.fact, outputs);
             let id = self.session_of(harness, &vendor_id, outputs);
             self.note_prompt(&id, &event, outputs);
             let entry = Entry::new(id.clone(), now, Event::Observed { event });
@@ -368,9 +452,14 @@ impl Broker {
 
     fn track(&mut self, session: Session, harness: Harness, vendor_id: Arc<str>) {
         let spent = self.spent.remove(&(harness, vendor_id.clone()));
-        let reach = Reach::Nowhere;
+        let is_driven = session.machine().is_some();
+        let work = Work::default();
+        let reach = if is_driven { Reach::Driver } else { Reach::Nowhere };
+        if is_driven {
+            self.drives.sessions.entry(session.id().clone()).or_default();
+        }
         let tracked =
-            Tracked { session, harness, vendor_id, spent, reach, shown: None, look: None };
+            Tracked { session, harness, vendor_id, spent, reach, work, shown: None, look: None };
         self.roster.insert(tracked.session.id().clone(), tracked);
     }
 
@@ -380,12 +469,15 @@ impl Broker {
         if self.roster.len() < SESSIONS_MAX {
             return;
         }
-        let silent = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_none());
+        let silent = self.roster.iter().filter(|(_, tracked)| {
+            tracked.shown.is_none() && !tracked.session.machine().is_some_and(is_alive)
+        });
         let stalest = silent.min_by_key(|(_, tracked)| tracked.session.monitor().last_signal());
         let Some((id, _)) = stalest else { return };
         let id = id.clone();
         if let Some(gone) = self.roster.remove(&id) {
             self.found.remove(&(gone.harness, gone.vendor_id));
+            self.drives.forget(&id);
             gone.look.map(|look| self.looks.remove(&(look, id)));
         }
     }
@@ -406,6 +498,7 @@ impl Broker {
         let Some(tracked) = self.roster.get_mut(id) else { return };
         match tracked.card_on_board(now, &surroundings!(self)) {
             Some(card) => {
+                tracked.work.note(now, &card.agent_state);
                 if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
                     outputs.push(Output::Show(Box::new(card.clone())));
                     tracked.shown = Some(card);
@@ -420,7 +513,7 @@ impl Broker {
             Some(_) => tracked.session.monitor().carriers().cloned().collect(),
             None => Vec::new(),
         };
-        let look = tracked.next_look(now);
+        let look = tracked.next_look(now, &self.desk, &self.ruling);
         if look != tracked.look {
             tracked.look.map(|old| self.looks.remove(&(old, id.clone())));
             look.map(|new| self.looks.insert((new, id.clone())));
@@ -429,21 +522,27 @@ impl Broker {
         for process in unlocated {
             self.locate(process, outputs);
         }
+        self.survey_unknown(id, outputs);
     }
 
-    /// Sessions that a client's own server tells of can be acted on through it.
+    /// Sessions that a client's own server tells of, or a recording, can be acted on through it.
     fn note_reach(
         &mut self,
         now: Timestamp,
         harness: Harness,
         told: &[Arc<str>],
+        reach: Reach,
         outputs: &mut Vec<Output>,
     ) {
         for vendor_id in told {
             let Some(id) = self.found.get(&(harness, vendor_id.clone())).cloned() else { continue };
             let Some(tracked) = self.roster.get_mut(&id) else { continue };
-            if tracked.reach == Reach::Nowhere {
-                tracked.reach = Reach::Server;
+            // What we drive is driven, whatever server its agent has besides.
+            if tracked.reach != reach && tracked.reach != Reach::Driver {
+                tracked.reach = reach;
+                self.take_up(now, &id, reach, outputs);
+                self.look_into(&id, outputs);
+                self.rule_on(now, &id, outputs);
                 self.show(now, &id, outputs);
             }
         }
@@ -452,7 +551,8 @@ impl Broker {
     fn capabilities(&self, tracked: &Tracked) -> Capabilities {
         let around = surroundings!(self);
         let ended = tracked.shown.as_ref().is_some_and(|card| card.ended().is_some());
-        around.capabilities(&tracked.session, tracked.harness, tracked.reach, ended)
+        let Tracked { session, harness, vendor_id, reach, .. } = tracked;
+        around.capabilities(session, *harness, vendor_id, *reach, ended)
     }
 
     /// Each process once: it does not move.
@@ -474,8 +574,15 @@ impl Broker {
 
 impl Tracked {
     fn card(&self, now: Timestamp, around: &Surroundings<'_>) -> Option<Card> {
-        let (spent, reach) = (self.spent.as_ref(), self.reach);
-        Card::of(now, &self.session, self.harness, &self.vendor_id, spent, reach, around)
+        let known = Known {
+            session: &self.session,
+            harness: self.harness,
+            vendor_id: &self.vendor_id,
+            spent: self.spent.as_ref(),
+            reach: self.reach,
+            work: &self.work,
+        };
+        Card::of(now, &known, around)
     }
 
     fn heard(&self) -> Timestamp {
@@ -491,10 +598,14 @@ impl Tracked {
         (!leaves).then_some(card)
     }
 
-    fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+    fn next_look(&self, now: Timestamp, desk: &Desk, ruling: &Ruling) -> Option<Timestamp> {
         let ended = self.shown.as_ref().and_then(Card::ended);
         let leaves = ended.map(|ended| ended.plus_ms(ENDED_SHOWN_MS));
-        self.session.next_look(now).into_iter().chain(leaves).filter(|look| *look > now).min()
+        let rules = ruling.may_answer(&self.session);
+        let (_, ruled_until) = desk.ruled(now, self.session.id(), rules);
+        let looks = self.session.next_look(now).into_iter().chain(leaves).chain(ruled_until);
+        let looks = looks.chain(self.work.next_look(now, &ruling.budget(&self.session)));
+        looks.filter(|look| *look > now).min()
     }
 }
 

@@ -7,17 +7,19 @@ use std::sync::Arc;
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::Session;
-use qd_session::decision::{By, Decided, Decision, Standing, Subject};
+use qd_session::decision::{By, Decided, Decision, Scope, Standing, Subject};
 use qd_session::id::{ProcessKey, RequestKey, RuleName, SessionId};
-use qd_session::moment::Timestamp;
+use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
-use qd_session::operator::layer::{Icon, Known, Layers};
+use qd_session::operator::layer::{self, Icon, Layers};
 use qd_session::operator::{AgentState, SubState};
+use qd_session::policy::{Origin, Preset};
 use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
-use crate::broker::spelled;
-use crate::desk::{Capabilities, Desk, OpenRequest, Reach};
+use crate::broker::{Ruling, Work, budgets, ruling, spelled};
+use crate::desk::{Capabilities, Desk, Reach};
+use crate::driving::{self, DriveView};
 use crate::sources::terminal::Terminal;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,6 +45,9 @@ pub struct Card {
     /// The client's permission mode, in its own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// What is answered for it without the operator; none where all is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyView>,
     /// How to go on with it in a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_command: Option<String>,
@@ -61,10 +66,33 @@ pub struct Card {
     /// What its agents wait for a person for.
     pub requests: Vec<RequestView>,
     pub subagents: Vec<SubagentView>,
+    /// We started it, and its state is known, not believed.
+    pub driven: bool,
+    /// Of a driven session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive: Option<DriveView>,
     pub started_at: Timestamp,
     pub last_signal: Timestamp,
     /// Signals nobody understood.
     pub unrecognised: u32,
+}
+
+/// What holds for a session by the operator's rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PolicyView {
+    /// What is allowed where no rule says anything, as it is effective: a repository may lower it.
+    pub preset: Preset,
+    /// Whose preset it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
+    /// Rules that hold, of all layers.
+    pub rules: usize,
+    /// A file of the project says that it may not run without asking.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub yolo_forbidden: bool,
 }
 
 /// Where a session runs.
@@ -122,6 +150,20 @@ pub struct SpentView {
     pub estimated: bool,
 }
 
+/// What a model said that it used, for a session of our own.
+fn used_by(session: &Session) -> Option<SpentView> {
+    let used = session.logbook()?.used();
+    (used.tokens() > 0).then(|| SpentView {
+        input_tokens: used.input_tokens,
+        output_tokens: used.output_tokens,
+        cache_creation_tokens: used.cache_written_tokens,
+        cache_read_tokens: used.cache_read_tokens,
+        total_tokens: used.tokens(),
+        cost_usd: used.micro_usd as f64 / 1e6,
+        estimated: false,
+    })
+}
+
 impl From<&Sum> for SpentView {
     fn from(sum: &Sum) -> Self {
         Self {
@@ -156,12 +198,19 @@ pub struct RequestView {
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
     pub since: Timestamp,
-    /// How an answer would reach the agent: `hook`, `codex`, `opencode`. None: not from here.
+    /// How an answer would reach the agent: `hook`, `codex`, `opencode`; `recording`, where there
+    /// is none to be reached. None: not from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub way: Option<&'static str>,
     /// Why it cannot be answered from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
+    /// Whether a denial from here may say why.
+    pub takes_words: bool,
+    /// How far beyond this once it can be allowed from here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub scopes: Vec<Scope>,
     /// What "always" would keep, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schema(required = false))]
@@ -218,32 +267,34 @@ pub struct SubagentView {
 
 impl Card {
     /// The card of a session; none for one that does not exist yet.
-    pub fn of(
-        now: Timestamp,
-        session: &Session,
-        harness: Harness,
-        vendor_id: &Arc<str>,
-        spent: Option<&Sum>,
-        reach: Reach,
-        around: &Surroundings<'_>,
-    ) -> Option<Self> {
-        let Surroundings { layers, terminals, desk } = around;
+    pub fn of(now: Timestamp, known: &Known<'_>, around: &Surroundings<'_>) -> Option<Self> {
+        let Surroundings { layers, terminals, desk, ruling, today } = around;
+        let Known { session, harness, vendor_id, spent, reach, work } = *known;
         let monitor = session.monitor();
         let about = monitor.about();
-        let mut agent_state = session.resolve(now)?;
+        let (ruled, _) = desk.ruled(now, session.id(), ruling.may_answer(session));
+        let mut agent_state = session.resolve_but(now, &ruled)?;
+        ruling.call(
+            now,
+            session,
+            &budgets::spent(now, session, spent, *today, work),
+            work,
+            &mut agent_state,
+        );
         let text = |part: Option<&Option<Box<Latest<Arc<str>>>>>| {
             part.and_then(Option::as_ref).map(|known| known.value.to_string())
         };
         let usage = about.and_then(|about| about.usage.as_ref()).map(|usage| &usage.value);
         let cwd = text(about.map(|about| &about.cwd));
-        let known = Known {
+        let facts = layer::Known {
             state: &agent_state,
             monitor,
             harness: harness.name(),
             project: cwd.as_deref(),
         };
+        let stepped = session.machine().map_or(Timestamp::ZERO, |machine| machine.since());
         let agent_state_is_ended = agent_state.state == SubState::SESSION_ENDED;
-        let icon = layers.dress(&known).and_then(|dress| dress.put_on(&mut agent_state));
+        let icon = layers.dress(&facts).and_then(|dress| dress.put_on(&mut agent_state));
         Some(Self {
             session_id: session.id().clone(),
             harness,
@@ -255,7 +306,11 @@ impl Card {
             forked_from: text(about.map(|about| &about.forked_from))
                 .map(|vendor_id| spelled(harness, &vendor_id)),
             mode: text(about.map(|about| &about.mode)),
-            resume_command: harness.resume_command(vendor_id),
+            policy: PolicyView::of(session, ruling),
+            resume_command: match reach {
+                Reach::Nowhere | Reach::Server | Reach::Driver => harness.resume_command(vendor_id),
+                Reach::Recording => None,
+            },
             place: monitor.carriers().find_map(|key| ProcessView::of(key, terminals.get(key))),
             agent_state,
             icon,
@@ -264,12 +319,19 @@ impl Card {
                 model: usage.and_then(|usage| usage.model.as_deref()).map(str::to_owned),
                 context_tokens: usage.and_then(|usage| usage.context_tokens),
                 context_window: usage.and_then(|usage| usage.context_window),
-                spent: spent.map(SpentView::from),
+                spent: spent.map(SpentView::from).or_else(|| used_by(session)),
             },
-            capabilities: around.capabilities(session, harness, reach, agent_state_is_ended),
-            requests: monitor
+            capabilities: around.capabilities(
+                session,
+                harness,
+                vendor_id,
+                reach,
+                agent_state_is_ended,
+            ),
+            requests: session
                 .open_requests()
-                .filter(|open| open.stage == Stage::Waiting)
+                .into_iter()
+                .filter(|open| open.stage == Stage::Waiting && !ruled.contains(open.id))
                 .map(|open| RequestView::of(&open, desk, session.id(), harness, reach))
                 .collect(),
             subagents: monitor
@@ -285,8 +347,10 @@ impl Card {
                     activity: activity_name(&agent.activity(monitor.last_end())),
                 })
                 .collect(),
+            driven: session.machine().is_some(),
+            drive: DriveView::of(session, ruling),
             started_at: started_at(monitor),
-            last_signal: monitor.last_signal(),
+            last_signal: monitor.last_signal().max(stepped),
             unrecognised: monitor.unrecognised(),
         })
     }
@@ -308,6 +372,7 @@ impl Card {
             transcript,
             forked_from,
             mode,
+            policy,
             resume_command: _,
             place,
             agent_state,
@@ -317,6 +382,8 @@ impl Card {
             capabilities,
             requests,
             subagents,
+            driven,
+            drive,
             started_at: _,
             last_signal: _,
             unrecognised,
@@ -326,7 +393,9 @@ impl Card {
             && (transcript, forked_from) == (&other.transcript, &other.forked_from)
             && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
             && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
+            && (driven, drive) == (&other.driven, &other.drive)
             && (place, capabilities) == (&other.place, &other.capabilities)
+            && policy == &other.policy
             && (*monitor_view, *icon) == (other.monitor_view, other.icon)
             && agent_state.reads_like(&other.agent_state)
     }
@@ -341,12 +410,27 @@ impl ProcessView {
     }
 }
 
+/// A session, and what is known of it that it does not tell itself.
+#[derive(Debug)]
+pub struct Known<'a> {
+    pub session: &'a Session,
+    pub harness: Harness,
+    pub vendor_id: &'a Arc<str>,
+    /// What it has cost so far.
+    pub spent: Option<&'a Sum>,
+    pub reach: Reach,
+    pub work: &'a Work,
+}
+
 /// What a card shows beside its session.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
     pub layers: &'a Layers,
     pub terminals: &'a BTreeMap<ProcessKey, Terminal>,
     pub desk: &'a Desk,
+    pub ruling: &'a Ruling,
+    /// What all sessions have cost on the operator's day.
+    pub today: Option<&'a Sum>,
 }
 
 impl Surroundings<'_> {
@@ -355,9 +439,13 @@ impl Surroundings<'_> {
         &self,
         session: &Session,
         harness: Harness,
+        vendor_id: &str,
         reach: Reach,
         ended: bool,
     ) -> Capabilities {
+        if let Some(machine) = session.machine() {
+            return driving::capabilities(harness, session, machine);
+        }
         let id = session.id();
         let on_server = reach == Reach::Server && !ended;
         let mut can = Capabilities::default();
@@ -369,7 +457,7 @@ impl Surroundings<'_> {
                 can.can_approve |= !is_question;
                 can.can_answer |= is_question;
             }
-            can.can_interrupt |= open.is_held() && harness == Harness::ClaudeCode;
+            can.can_interrupt |= open.can_end_turn() && harness == Harness::ClaudeCode;
         }
         let in_terminal = "answer it where it was started";
         if !can.can_approve {
@@ -377,6 +465,16 @@ impl Surroundings<'_> {
         }
         if !can.can_answer {
             can.lacks("canAnswer", if asked[1] { in_terminal } else { "it asks no question" });
+        }
+        match self.no_yolo(session, harness, reach, ended) {
+            None => can.can_yolo = true,
+            Some(why) => can.lacks("canYolo", why),
+        }
+        if reach == Reach::Recording {
+            for name in ["canPrompt", "canInterrupt", "canStop", "canResume", "canFocus"] {
+                can.lacks(name, RECORDED);
+            }
+            return can;
         }
         can.can_prompt = self.desk.prompter(id).is_some() || on_server;
         if !can.can_prompt {
@@ -397,13 +495,12 @@ impl Surroundings<'_> {
             };
             can.lacks("canStop", why);
         }
-        can.can_resume = ended;
+        can.can_resume = ended && harness.resume_command(vendor_id).is_some();
         if !can.can_resume {
-            can.lacks("canResume", "it has not ended");
+            can.lacks("canResume", if ended { NO_RESUME } else { "it has not ended" });
         }
-        can.can_yolo = on_server && harness == Harness::Codex;
-        if !can.can_yolo {
-            can.lacks("canYolo", "its client takes no such switch from outside");
+        for name in ["canPause", "canRetry"] {
+            can.lacks(name, "somebody else started it: only its own client can do that");
         }
         let panes = session.monitor().carriers().filter_map(|carrier| self.terminals.get(carrier));
         can.can_focus = !ended && panes.into_iter().any(|terminal| terminal.tmux.is_some());
@@ -414,6 +511,58 @@ impl Surroundings<'_> {
     }
 }
 
+impl Surroundings<'_> {
+    /// Why a session cannot be let run without asking. Where its client has no such switch its
+    /// requests are answered yes, so there must be a way for answers.
+    fn no_yolo(
+        &self,
+        session: &Session,
+        harness: Harness,
+        reach: Reach,
+        ended: bool,
+    ) -> Option<&'static str> {
+        if ended {
+            return Some("it has ended");
+        }
+        let layer = ruling::layer(session);
+        if self.ruling.effective(session, &layer).is_yolo_forbidden() {
+            return Some("a file of its project forbids it");
+        }
+        match harness {
+            Harness::ClaudeCode | Harness::Codex | Harness::Opencode | Harness::KiloCode
+                if reach != Reach::Nowhere =>
+            {
+                None
+            }
+            Harness::ClaudeCode | Harness::Codex => {
+                let evidence = session.monitor().evidence();
+                let has_hooks = evidence.iter().any(|seen| seen.source == Source::Hook);
+                (!has_hooks).then_some("no hook of it has been heard: see `qd hooks status`")
+            }
+            Harness::Opencode | Harness::KiloCode => Some("its server is not in reach"),
+            Harness::GeminiCli | Harness::Cline | Harness::Acp | Harness::Native => {
+                Some("its client takes no approval from outside")
+            }
+        }
+    }
+}
+
+impl PolicyView {
+    fn of(session: &Session, ruling: &Ruling) -> Option<Self> {
+        let layer = ruling::layer(session);
+        let effective = ruling.effective(session, &layer);
+        let rules = effective.rules().count();
+        let (preset, from) = (effective.mode(), effective.mode_origin());
+        let yolo_forbidden = effective.is_yolo_forbidden();
+        let says_nothing =
+            rules == 0 && preset == Preset::Manual && from.is_none() && !yolo_forbidden;
+        (!says_nothing).then_some(Self { preset, from, rules, yolo_forbidden })
+    }
+}
+
+/// What cannot be done with a session that is played from a recording.
+pub(crate) const RECORDED: &str = "this is a recording: there is no agent to be told";
+const NO_RESUME: &str = "its client has no command that goes on with it";
 const NO_PROMPT: &str = "no hook of it waits for a prompt; write in its terminal";
 const NO_INTERRUPT: &str = "press Esc in its terminal: nothing reaches it from outside";
 
@@ -474,7 +623,9 @@ impl RequestView {
                 Some(_) => None,
                 None => known.as_ref().map(|known| known.why_not(reach)),
             },
-            suggestions: known.as_ref().map(OpenRequest::suggestions).unwrap_or_default(),
+            takes_words: known.as_ref().is_some_and(|known| known.takes_words(reach)),
+            scopes: known.as_ref().map(|known| known.scopes(reach)).unwrap_or_default(),
+            suggestions: known.as_ref().map(|known| known.suggestions(reach)).unwrap_or_default(),
             modes: if has_modes { PLAN_MODES.to_vec() } else { Vec::new() },
             answer: known.and_then(|known| known.answer).and_then(AnswerView::of),
         }

@@ -1,16 +1,24 @@
 //! A session in detail: its card, what it did over time, and what that is known from.
 
+use std::sync::Arc;
+
+use qd_session::Session;
 use qd_session::event::{Entry, Event};
 use qd_session::id::SessionId;
+use qd_session::logbook::{Message, Note};
+use qd_session::machine::State;
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{Ask, Fact};
+use qd_session::operator::Group;
 use qd_session::timeline::Timeline;
 use qd_store::Journal;
 use serde::Serialize;
 
 use crate::broker::NotFound;
 use crate::card::Card;
-use crate::limits::{EVIDENCE_LINES_MAX, EVIDENCE_TEXT_CHARS_MAX, HISTORY_PAGES_MAX};
+use crate::limits::{
+    ATTACHED_MESSAGES_MAX, EVIDENCE_LINES_MAX, EVIDENCE_TEXT_CHARS_MAX, HISTORY_PAGES_MAX,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
@@ -18,6 +26,31 @@ pub struct Detail {
     /// The newest first.
     pub evidence: Vec<EvidenceLine>,
     pub timeline: Timeline,
+    /// Of a session that we drive.
+    pub attached: Option<Attached>,
+}
+
+/// Where a driven session is, in full, and what was said in it last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attached {
+    pub state: State,
+    /// The newest, the oldest of them first.
+    pub messages: Vec<Arc<Message>>,
+    /// How many there are in all.
+    pub messages_len: usize,
+    /// What ran in it, what went wrong, and where it was held; the newest.
+    pub notes: Vec<Note>,
+}
+
+impl Attached {
+    pub(crate) fn to(session: &Session) -> Option<Self> {
+        let (machine, logbook) = session.machine().zip(session.logbook())?;
+        let all = logbook.conversation().messages();
+        let newest = all.len().saturating_sub(ATTACHED_MESSAGES_MAX);
+        let messages = all[newest..].to_vec();
+        let notes = logbook.notes().all().to_vec();
+        Some(Self { state: machine.state().clone(), messages, messages_len: all.len(), notes })
+    }
 }
 
 /// A fact, when it happened and who told it.
@@ -46,10 +79,16 @@ impl Detail {
         Ok(Self::of(card, &entries, now))
     }
 
+    /// How long it was at work.
+    pub fn worked_ms(&self, now: Timestamp) -> u64 {
+        let at_work = self.timeline.spans.iter().filter(|span| span.group == Group::Autonomous);
+        at_work.map(|span| span.to.unwrap_or(now).ms_since(span.from)).sum()
+    }
+
     /// Pure.
     pub fn of(card: Card, entries: &[Entry], now: Timestamp) -> Self {
         let timeline = Timeline::of(&card.session_id, entries, now);
-        Self { evidence: evidence(&card, entries), timeline, card }
+        Self { evidence: evidence(&card, entries), timeline, card, attached: None }
     }
 }
 
@@ -79,7 +118,14 @@ fn evidence(card: &Card, entries: &[Entry]) -> Vec<EvidenceLine> {
                 let text = told(&event.fact);
                 Some(EvidenceLine { at: event.at, source: event.source, text })
             }
-            Event::SetUp { .. } | Event::Driven { .. } | Event::Dismissed => None,
+            Event::SetUp { .. }
+            | Event::Driven { .. }
+            | Event::Troubled { .. }
+            | Event::Adopted { .. }
+            | Event::Dismissed
+            | Event::BudgetSeen { .. }
+            | Event::PresetChosen { .. }
+            | Event::ClientYolo { .. } => None,
         })
         .collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.at));

@@ -41,6 +41,10 @@ pub enum Error {
     Holders { source: io::Error },
     #[error("{url} is no address of a server: http://[user:password@]host:port")]
     ServerUrl { url: String },
+    #[error("cannot {doing} {}", path.display())]
+    Notices { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("the key in {} is none of ours: remove it, and devices subscribe again", path.display())]
+    PushKey { path: PathBuf },
     #[error("cannot start to observe processes")]
     Processes { source: io::Error },
 }

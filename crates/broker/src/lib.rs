@@ -4,27 +4,36 @@
 //! hands them in and carries out what comes back. [`hook_intake`] takes what hook forwarders send
 //! and what they left on disk while nobody listened; [`sources`] read session files and registries,
 //! listen to clients' own servers, find out who holds which session, and tell when processes end.
+//! [`driving`] carries out what sessions of our own ask for.
 //! [`history`] adds up what all that was ever written cost.
+//! [`driving`] says what is asked of those who run the sessions that are our own.
 //! [`policy_file`] reads what agents may do without asking; [`past_requests`] what they asked for.
+//! [`notices`] tells the operator on their devices what needs them.
+//! [`telemetry`] counts what driven sessions do, and tells others of it.
 //! [`transcript`] reads a session's conversation in pages, for whoever looks at it.
 
 mod broker;
 mod card;
 pub mod desk;
 mod detail;
+pub mod driving;
 pub mod error;
 mod fnv;
 pub mod history;
 pub mod hook_intake;
 pub mod layers_file;
 pub mod limits;
+pub mod notices;
 pub mod past_requests;
 pub mod policy_file;
 pub mod runtime;
 pub mod sources;
+pub mod telemetry;
 pub mod transcript;
 
 pub use broker::{Broker, Input, NotFound, Output, Past, Staying};
-pub use card::{AnswerView, Card, ProcessView, RequestView, SpentView, SubagentView, UsageView};
-pub use detail::{Detail, EvidenceLine, NoDetail};
+pub use card::{
+    AnswerView, Card, PolicyView, ProcessView, RequestView, SpentView, SubagentView, UsageView,
+};
+pub use detail::{Attached, Detail, EvidenceLine, NoDetail};
 pub use error::Error;

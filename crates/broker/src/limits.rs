@@ -15,7 +15,10 @@ pub const POLICY_FILE_BYTES_MAX: u64 = 256 << 10;
 /// Folders above a session's that are looked through for a repository's policy.
 pub const REPOSITORY_DEPTH_MAX: usize = 32;
 
-/// Distinct past requests that a policy is tried on; the others are counted.
+/// Links that a path is followed through, as the kernel does.
+pub const LINKS_MAX: usize = 40;
+
+/// Past requests that a policy is tried on, the newest; the others are counted.
 pub const PAST_REQUESTS_MAX: usize = 10_000;
 
 /// How long an ended session stays on the board; then it is history.
@@ -65,7 +68,8 @@ pub const TAPPED_BYTES_MAX: usize = 1 << 20;
 /// disk is slow and the sources wait.
 pub const PENDING_ITEMS_MAX: usize = 16_384;
 
-/// Bytes of the hooks in one batch: half of what the journal takes at once.
+/// Bytes of the hooks and entries in one batch: less than half of what the journal takes at once, so
+/// that what one more input brings still fits.
 pub const PENDING_BYTES_MAX: usize = 6 << 20;
 
 /// Between two tries of a journal that cannot be written, as on a full disk.
@@ -153,6 +157,17 @@ pub const PROCESS_POLL_EVERY: Duration = Duration::from_secs(2);
 
 /// Bytes of one file read before the others have their turn.
 pub const FILE_TURN_BYTES: u64 = 1 << 20;
+
+/// Between two looks at the files of sessions that work, whatever the kernel told of them: a link
+/// to a file elsewhere, a network's disk or a read that failed has no event. Looking costs a few
+/// microseconds a file.
+pub const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// How long after its last line a file is looked at so: a model or a command seldom takes longer.
+pub const LOOK_AGAIN_FOR_MS: u64 = 10 * 60 * 1_000;
+
+/// Files looked at so; those read longest ago go first.
+pub const LOOK_AGAIN_FILES_MAX: usize = 256;
 
 /// Half lines kept in memory, of all files together. Beyond it a half line is read again from
 /// its beginning.
@@ -431,6 +446,10 @@ pub const TERMINAL_TEXT_BYTES_MAX: usize = 512;
 pub const TMUX_WAIT: Duration = Duration::from_secs(1);
 pub const TMUX_LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// Longest answer of tmux: a line for each terminal that shows it. A pipe holds so much before
+/// anybody reads it.
+pub const TMUX_TEXT_BYTES_MAX: u64 = 64 << 10;
+
 /// Terminals that are remembered: of every process that may carry a session.
 pub const TERMINALS_MAX: usize = 4_096;
 
@@ -445,5 +464,187 @@ pub const CARRIED_MAX: usize = 256;
 /// looks at the board: those of Claude Code's subagents are waited for before any dialog shows.
 pub const HOLD_MS: u64 = 30_000;
 
+/// How long a hook that only a rule may answer stays for it. Files of a repository are read
+/// meanwhile, which takes a millisecond; its agent waits.
+pub const RULING_MS: u64 = 2_000;
+
+/// How long a request that a rule has answered needs nobody, although its agent has not gone on.
+/// An agent takes an answer in some ten milliseconds; one that has not taken it by then waits.
+pub const RULED_MS: u64 = 10_000;
+
+/// How long a new request needs nobody where rules may answer it and have not been asked: the time
+/// until its hook is here and its folder is read, with room for a busy machine.
+pub const JUDGING_MS: u64 = 400;
+
+/// Folders whose repositories are remembered: of every session on the board.
+pub const FOLDERS_MAX: usize = 4_096;
+
+/// Folders that are looked at at once, and how long a look may take. A network that hangs must not
+/// keep the others waiting; what is not known in time is asked.
+pub const SURVEYS_MAX: usize = 4;
+pub const SURVEY_WAIT: Duration = Duration::from_secs(1);
+
 /// How long a process may take to end after it was asked to.
 pub const ENDING_WAIT: Duration = Duration::from_secs(10);
+
+/// Notices that wait for one receiver. Nobody reads more at once; the oldest goes, and is counted.
+pub const NOTICES_WAITING_MAX: usize = 64;
+
+/// Devices that are told by Web Push; a person has a handful. The one that came first goes.
+pub const DEVICES_MAX: usize = 32;
+
+/// Longest address that a browser's push service gives out. They have some 200 bytes.
+pub const ENDPOINT_BYTES_MAX: usize = 1_024;
+
+/// What a device is called, for people.
+pub const DEVICE_LABEL_CHARS_MAX: usize = 60;
+
+/// How long a receiver may take to answer a notice, from the connection on.
+pub const NOTICE_WAIT: Duration = Duration::from_secs(10);
+
+/// How much of a receiver's answer is read: it says why it refused.
+pub const NOTICE_ANSWER_BYTES_MAX: usize = 4 << 10;
+
+/// Pauses before a notice that was not taken is tried again. After the last it is given up: an
+/// operator who hears of it later than that has looked at the page.
+pub const NOTICE_RETRIES: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
+
+/// Longest pause that a receiver may ask for.
+pub const NOTICE_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a push service keeps what it cannot deliver: a phone that was off for half a day is
+/// still told; what was settled meanwhile was replaced.
+pub const PUSH_TTL_S: u32 = 12 * 60 * 60;
+
+/// How long a signature of ours is good for a push service; they take a day at most.
+pub const PUSH_TOKEN_LIVES_S: u64 = 12 * 60 * 60;
+
+/// Longest payload of a push: services take 4096 bytes with the 103 of the encryption.
+pub const PUSH_PAYLOAD_BYTES_MAX: usize = 3_500;
+
+/// Notifications on the desktop that can be taken back.
+pub const DESKTOP_SHOWN_MAX: usize = 64;
+
+/// Between two looks whether `notify-send` has ended: it takes a few milliseconds.
+pub const DESKTOP_LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Receivers of one sort that the settings may name.
+pub const RECEIVERS_MAX: usize = 8;
+
+/// How long the notices wait between two looks whether everything has been read at the start.
+pub const NOTICE_START_LOOK: Duration = Duration::from_millis(250);
+
+/// Longest sleep of the notices: a machine that was suspended wakes with another time.
+pub const NOTICE_SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// Longest key of a model endpoint; the longest, a token of a cloud, has some two thousand bytes.
+pub const KEY_BYTES_MAX: usize = 8 << 10;
+
+/// Model endpoints that an operator can name; a person keeps a handful apart.
+pub const MODELS_MAX: usize = 100;
+
+/// Processes of one agent that are known as its own: a client, its other self, its tools' servers.
+pub const KIN_MAX: usize = 64;
+
+/// ACP agents that an operator can name; a person keeps a handful apart.
+pub const AGENT_PROGRAMS_MAX: usize = 100;
+
+/// Pieces of an answer that wait to be told. When they are full the provider is not read on.
+pub const MODEL_PIECES_MAX: usize = 256;
+
+/// As much of a project's instructions for agents as goes with every request. The longest in use
+/// have some twenty thousand letters.
+pub const INSTRUCTIONS_BYTES_MAX: u64 = 64 << 10;
+
+/// How long a connection to a model endpoint may take to be made, TLS included.
+pub const MODEL_CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How long a model may be silent. Thinking models send a ping every few seconds; the machine's
+/// own timer has the same length.
+pub const MODEL_SILENCE_MAX: Duration =
+    Duration::from_millis(qd_session::limits::LLM_SILENCE_MAX_MS);
+
+/// Largest request to a model. Anthropic takes no more; what is larger fits into no context.
+pub const MODEL_REQUEST_BYTES_MAX: usize = 32 << 20;
+
+/// Bytes of one answer as it comes over the wire: each token may be wrapped into some three
+/// hundred bytes of an event, and there are at most 128 k of them.
+pub const MODEL_RESPONSE_BYTES_MAX: usize = 64 << 20;
+
+/// What is read of a response that is no answer: a message, or the beginning of a page.
+pub const MODEL_ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// Sessions that we drive and that have not ended. Each may hold a process tree, an open stream and
+/// some megabytes of conversation.
+pub const DRIVEN_MAX: usize = 64;
+
+/// Calls that a session makes without anybody being asked, while nobody looks at the board, before
+/// it is held.
+pub const UNWATCHED_CALLS_MAX: u32 = 50;
+
+/// Reports of runners that the loop has not read. A runner that is faster waits; pieces of answers
+/// are joined meanwhile.
+pub const REPORTS_MAX: usize = 256;
+
+/// Orders that a harness has not taken. There is one turn at a time; one that is this far behind
+/// does not listen.
+pub const HARNESS_ORDERS_MAX: usize = 64;
+
+/// Longest text that is joined of pieces which nobody had time for. Beyond it the stream waits.
+pub const HELD_PIECE_BYTES_MAX: usize = 64 << 10;
+
+/// How long the end of the program waits for runners to end theirs. Process trees are killed at
+/// once; what takes longer is a disk or a kernel that hangs.
+pub const CREW_CLEAR_MAX: Duration = Duration::from_secs(10);
+
+/// Messages of a driven session that whoever attaches to it may be given, the newest. They are
+/// shared and cost nothing here; who reads them asks for far fewer at a time.
+pub const ATTACHED_MESSAGES_MAX: usize = 2_000;
+
+/// Names of tools, and of hooks, that have numbers of their own; further ones are counted together.
+/// An MCP server may bring thousands, and who reads the numbers keeps a series for each.
+pub const LABELS_MAX: usize = 64;
+
+/// Longest name that is a label. The APIs of models take none that is longer.
+pub const LABEL_CHARS_MAX: usize = 128;
+
+/// Longest arguments or message in a line of the log, which are there at debug only.
+pub const LOGGED_TEXT_BYTES_MAX: usize = 4 << 10;
+
+/// Spans that wait for their collector, about 1 KiB each: minutes of a busy board. Further ones are
+/// dropped and counted.
+pub const SPANS_WAITING_MAX: usize = 2_048;
+
+/// Spans of one request to a collector, about 200 KiB: they take requests of some megabytes.
+pub const SPAN_BATCH_MAX: usize = 512;
+
+/// How long a span waits for others, so that a turn is one request and not twenty.
+pub const SPAN_BATCH_WAIT: Duration = Duration::from_secs(1);
+
+/// For one request to a collector, as other exporters wait.
+pub const SPAN_POST_MAX: Duration = Duration::from_secs(10);
+
+/// Before a batch is sent again that may be taken later. Then it is dropped: what comes after it
+/// has to wait meanwhile.
+pub const SPAN_RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// Longest pause that a collector may ask for.
+pub const SPAN_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// For the last batch when the daemon ends. Whoever stops it waits for that.
+pub const SPAN_FLUSH_MAX: Duration = Duration::from_secs(3);
+
+/// Longest answer of a collector that is looked at: a number and a sentence.
+pub const SPAN_ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// How long an observed agent is held for post-tool hooks, all that it waits for included. Clients
+/// give a hook ten minutes; the forwarder leaves before that, and so it goes before the forwarder.
+pub const OBSERVED_HOOKS_MAX: Duration = Duration::from_secs(570);
+
+/// How long after an answer that may have arrived or not it is sent again, the first time: time for
+/// the agent's own signals to say that it arrived.
+pub const AGAIN_MS: u64 = 5_000;
+
+/// How often that time is doubled. A server that hangs is asked every five minutes in the end.
+pub const AGAIN_DOUBLINGS_MAX: u32 = 6;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::layers_file::{text, text_with};
 use crate::limits::{POLICY_FILE_BYTES_MAX, REPOSITORY_DEPTH_MAX};
+use crate::sources::watch::{Root, Tells};
 
 #[derive(Debug, Default)]
 pub struct PolicyFile {
@@ -47,6 +48,16 @@ impl PolicyFile {
                 Self { policy, troubles }
             }
             Err(what) => Self::unusable(what, &home),
+        }
+    }
+
+    /// Where to look for a change of it: its folder, which need not be there.
+    pub(crate) fn root(path: &Path) -> Root {
+        Root {
+            path: path.parent().unwrap_or(Path::new("/")).to_owned(),
+            enters: |_| false,
+            tells: Tells::Changes,
+            wants: |file| file.file_name().is_some_and(|name| name == "policy.toml"),
         }
     }
 

@@ -5,8 +5,10 @@
 //! has what it rests on; while the journal takes nothing, nothing more is taken from outside.
 
 mod commit;
+mod driving;
 mod errands;
 mod handle;
+mod held;
 mod tap;
 mod waiting;
 
@@ -25,27 +27,33 @@ use qd_session::id::SessionId;
 use qd_session::limits::BOOK_RECORDS_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
+use qd_session::policy::Policy;
 use qd_store::{Journal, Opened};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use self::commit::{Pending, Writing};
+use self::driving::{Deck, fresh_seed, reported};
 use self::errands::{Done, Errands};
 pub use self::handle::{
-    Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, Waiter,
+    Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
+    Waiter,
 };
 use self::handle::{Order, Waited};
+use self::held::{Coming, Held, let_go_next};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 use self::waiting::Waiting;
 pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
 use crate::broker::{Broker, Input, Output, Staying};
-use crate::detail::{Detail, NoDetail};
+use crate::desk::Carried;
+use crate::detail::{Attached, Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::layers_file::LayersFile;
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
+use crate::policy_file::PolicyFile;
 use crate::sources::codex_daemon::CodexDaemon;
 use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{Files, News};
@@ -54,8 +62,10 @@ use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
 use crate::sources::places::{Place, PlaceKind, places};
 use crate::sources::processes::Process;
+use crate::sources::repositories::Repositories;
 use crate::sources::terminal::{Located, Locator};
 use crate::sources::watch::{Root, Tells};
+use crate::telemetry::{Exporter, Telemetry};
 
 /// Where to look and where to remember.
 #[derive(Debug, Clone)]
@@ -69,6 +79,8 @@ pub struct Settings {
     pub opencode_servers: Vec<String>,
     /// The operator's domain layers, a file called `layers.toml`; need not be there.
     pub layers: PathBuf,
+    /// The operator's rules, a file called `policy.toml`; need not be there.
+    pub policy: PathBuf,
 }
 
 impl Settings {
@@ -101,12 +113,16 @@ pub struct Runtime {
     /// Something in the spool was in flight from the socket as well when we last looked.
     spool_overlaps: bool,
     layers: WatchedLayers,
+    policy: WatchedPolicy,
+    repositories: Repositories,
     known: KnownIds,
     waiting: Waiting,
     errands: Errands,
     presence: Presence,
     /// Who hears of waiting forwarders; without anybody they are released.
     answerer: Option<mpsc::Sender<Frame>>,
+    /// Who plays recordings; nobody but in a demo.
+    recordings: Option<broadcast::Sender<Arc<str>>>,
     orders: mpsc::Receiver<Order>,
     changes: broadcast::Sender<Arc<Change>>,
     tap: Tap,
@@ -114,9 +130,14 @@ pub struct Runtime {
     next: Pending,
     writing: Writing,
     health: Health,
+    telemetry: Telemetry,
     /// Who counts what sessions cost; nobody in a demo.
     books: Option<OpenBooks>,
     searcher: Option<Searcher>,
+    /// Who drives sessions of our own; nobody in a demo.
+    deck: Option<Deck>,
+    /// Observed agents that wait for the operator's hooks; none where that is not switched on.
+    held: Option<Held>,
     stop: watch::Receiver<bool>,
 }
 
@@ -125,6 +146,13 @@ const STEP_ENDED: &[u8] = b"step-finish";
 
 /// The operator's layers, and what rings when they change.
 struct WatchedLayers {
+    path: PathBuf,
+    home: PathBuf,
+    bell: Doorbell,
+}
+
+/// The operator's rules, and what rings when they change.
+struct WatchedPolicy {
     path: PathBuf,
     home: PathBuf,
     bell: Doorbell,
@@ -147,8 +175,9 @@ impl Runtime {
         let spool_bell =
             Doorbell::at("qd-spool", vec![frames_in(settings.spool())], Rings::ForNews)?;
         let layers = WatchedLayers::start(settings)?;
+        let policy = WatchedPolicy::start(settings)?;
         let places = places(&settings.home, &settings.environment);
-        let (broker, known) = restore(&journal, layers.read())?;
+        let Restored { broker, known, outputs } = restore(&journal, layers.read(), policy.read())?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
         let holders = Holders::start(&places, now)?;
         let locator = Locator::start()?;
@@ -161,7 +190,7 @@ impl Runtime {
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
         let databases = places.iter().filter_map(Place::database).collect();
         let handle = Handle::new(order, databases);
-        let runtime = Self {
+        let mut runtime = Self {
             broker,
             journal,
             files,
@@ -175,21 +204,28 @@ impl Runtime {
             spool_due: true,
             spool_overlaps: false,
             layers,
+            policy,
+            repositories: Repositories::of(&settings.home),
             known,
             waiting: Waiting::default(),
             errands: Errands::default(),
             presence: handle.presence().clone(),
             answerer: None,
+            recordings: None,
             orders,
             changes,
             tap: Tap::default(),
             next: Pending::default(),
             writing: Writing::default(),
             health: Health::default(),
+            telemetry: Telemetry::default(),
             books: None,
             searcher: None,
+            deck: None,
+            held: None,
             stop,
         };
+        runtime.take_out(outputs);
         Ok((runtime, handle))
     }
 
@@ -203,10 +239,21 @@ impl Runtime {
         self.searcher = Some(searcher);
     }
 
+    /// Lets turns of driven sessions be traced.
+    pub fn export_spans(&mut self, exporter: Exporter) {
+        self.telemetry.export(exporter);
+    }
+
     /// Tells of each forwarder that waits from now on, by its frame, also when it comes again. They
     /// are answered with [`Handle::reply`]. Who is behind with them has them released.
     pub fn keep_waiters(&mut self, answerer: mpsc::Sender<Frame>) {
         self.answerer = Some(answerer);
+    }
+
+    /// What is played from now on are recordings: their requests can be answered, and nothing is
+    /// sent to any agent. Each answer is told here by its agent's own name of the session.
+    pub fn keep_recordings(&mut self, answered: broadcast::Sender<Arc<str>>) {
+        self.recordings = Some(answered);
     }
 
     /// Until it is told to stop, or the sources fail for good. What was taken is written first.
@@ -241,12 +288,21 @@ impl Runtime {
                     self.hand_in(now(), Input::Located { process, terminal });
                 }
                 done = self.errands.next(), if room => self.hear_errand(&done),
+                report = reported(&mut self.deck), if room => self.hear_crew(report),
+                done = let_go_next(&mut self.held) => self.let_go(done),
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
                 () = self.layers.bell.rung(), if room => {
                     let layers = self.layers.read();
                     self.hand_in(now(), Input::Layers(layers));
+                }
+                () = self.policy.bell.rung(), if room => {
+                    let policy = self.policy.read();
+                    self.hand_in(now(), Input::Policy(policy));
+                }
+                surveyed = self.repositories.next(), if room => {
+                    self.hand_in(now(), Input::Surveyed(surveyed));
                 }
                 () = asleep => self.hand_in(now(), Input::Woken),
             }
@@ -276,7 +332,7 @@ impl Runtime {
                     self.next.frames.push(frame.id);
                     self.next.waits.push((frame, reply));
                 }
-                Admission::Taken => self.let_wait(*frame, reply),
+                Admission::Taken => self.let_wait(Coming::Again, *frame, reply),
                 // It comes again in a moment.
                 Admission::InFlight | Admission::Full => handle::answer(reply, Waited::Refused),
             },
@@ -285,6 +341,7 @@ impl Runtime {
             }
             Order::WaiterGone { frame, arrival } => {
                 if self.waiting.gone(frame, arrival) {
+                    self.unhold(frame);
                     let outputs = self.broker.left(now, frame);
                     self.take_out(outputs);
                 }
@@ -296,7 +353,12 @@ impl Runtime {
             }
             Order::Raw { signal, reply } => {
                 let harness = signal.harness;
-                self.hand_in(now, Input::Signal { harness, signal: signal.signal() });
+                let signal = signal.signal();
+                let input = match self.recordings {
+                    Some(_) => Input::Played { harness, signal },
+                    None => Input::Signal { harness, signal },
+                };
+                self.hand_in(now, input);
                 self.next.acks.push(reply);
             }
             Order::Signals { reply } => handle::answer(reply, self.tap.subscribe()),
@@ -313,18 +375,26 @@ impl Runtime {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
                 handle::answer(reply, card.map(|card| card.map(Box::new)));
             }
+            Order::Chat { folder, reply } => {
+                let card = self.broker.chat(&folder).and_then(|id| self.broker.card(now, id));
+                handle::answer(reply, card.map(Box::new));
+            }
             Order::Past { wanted, reply } => handle::answer(reply, self.broker.past(now, &wanted)),
             Order::CardsOf { keys, reply } => {
                 handle::answer(reply, self.broker.cards_of(now, &keys));
             }
             Order::Detail { word, reader, reply } => {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
+                let found = self.broker.find(&word).ok();
+                let session = found.and_then(|id| self.broker.session(id));
+                let attached = session.and_then(Attached::to);
                 let journal = self.journal.clone();
                 // Reading waits for the disk; the loop does not.
                 tokio::task::spawn_blocking(move || {
                     let detail = match card {
                         Ok(Some(card)) => {
-                            Detail::read(&journal, card, now).map(|detail| Some(Box::new(detail)))
+                            let read = Detail::read(&journal, card, now);
+                            read.map(|detail| Some(Box::new(Detail { attached, ..detail })))
                         }
                         Ok(None) => Ok(None),
                         Err(why) => Err(NoDetail::Session(why)),
@@ -350,21 +420,24 @@ impl Runtime {
                 self.take_out(outputs);
                 self.errands.tell_later(taken, reply);
             }
+            Order::Spawn { wanted, reply } => self.spawn(now, *wanted, reply),
+            Order::Offers { reply } => handle::answer(reply, self.offers()),
             Order::Health { reply } => {
                 let health = Health { sessions: self.broker.len(), ..self.health.clone() };
                 handle::answer(reply, health);
             }
+            Order::Meter { reply } => handle::answer(reply, self.telemetry.meter()),
         }
     }
 
     /// The journal has the frame, and its forwarder stays.
-    fn let_wait(&mut self, frame: Frame, reply: oneshot::Sender<Waited>) {
+    fn let_wait(&mut self, coming: Coming, frame: Frame, reply: oneshot::Sender<Waited>) {
         let id = frame.id;
-        let waited = match self.waiting.arrived(id) {
-            Some((arrival, told)) => Waited::Taken { arrival, told },
-            None => Waited::Released,
+        let Some((arrival, told)) = self.waiting.arrived(id) else {
+            handle::answer(reply, Waited::Released);
+            return;
         };
-        handle::answer(reply, waited);
+        handle::answer(reply, Waited::Taken { arrival, told });
         if let Some(answerer) = &self.answerer {
             if answerer.try_send(frame).is_err() {
                 self.waiting.release(id);
@@ -376,6 +449,9 @@ impl Runtime {
             return;
         };
         let (entry, payload) = (frame.entry.as_deref(), frame.payload.as_slice());
+        if self.holds(coming, harness, id, payload) {
+            return;
+        }
         let staying = Staying { harness, frame: id, entry, payload };
         self.broker.set_presence(self.presence.is_somebody());
         let outputs = self.broker.arrived(now(), &staying);
@@ -464,7 +540,11 @@ impl Runtime {
         let outputs = self.broker.forget_unreached(now(), |harness, vendor_id| match harness {
             Harness::Codex => codex.holds(vendor_id),
             Harness::Opencode | Harness::KiloCode => opencode.holds(vendor_id),
-            Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => false,
+            Harness::ClaudeCode
+            | Harness::GeminiCli
+            | Harness::Cline
+            | Harness::Acp
+            | Harness::Native => false,
         });
         self.take_out(outputs);
     }
@@ -548,6 +628,7 @@ impl Runtime {
                 let today = self.books.as_mut().map(|books| &mut books.today);
                 if today.is_some_and(|today| today.replace(sum) != Some(sum)) {
                     self.next.news.push(handle::News::Today(sum));
+                    self.hand_in(now(), Input::Today(sum));
                 }
             }
         }
@@ -590,7 +671,10 @@ impl Runtime {
     }
 
     fn hand_in(&mut self, now: Timestamp, input: Input<'_>) {
-        if let Input::Signal { harness, signal } | Input::Recalled { harness, signal } = &input {
+        if let Input::Signal { harness, signal }
+        | Input::Recalled { harness, signal }
+        | Input::Played { harness, signal } = &input
+        {
             self.tap.tell(*harness, signal);
         }
         let outputs = self.broker.handle(now, input);
@@ -603,8 +687,18 @@ impl Runtime {
 
     /// What a carrier brought back.
     fn hear_errand(&mut self, done: &Done) {
-        let outputs = self.broker.carried(now(), &done.decision, &done.way, &done.carried);
+        let (Done { cargo, carried }, now) = (done, now());
+        let outputs = self.broker.carried(now, &cargo.decision, &cargo.way, carried);
         self.take_out(outputs);
+        let unserved = cargo.frame.filter(|_| *carried != Carried::Delivered);
+        if let Some(frame) = unserved {
+            let outputs = match self.waiting.has(frame) {
+                // Before we knew that its old connection was broken.
+                true => self.broker.came_back(frame),
+                false => self.broker.left(now, frame),
+            };
+            self.take_out(outputs);
+        }
     }
 
     /// Sends the next batch off, if none is on its way.
@@ -632,11 +726,22 @@ impl Runtime {
                 self.spool_due = true;
             }
             commit::Outcome::Retry => self.writing.again(&self.journal),
-            commit::Outcome::Impossible(pending, error) => {
-                warn!(%error, entries = pending.entries(), "a batch that can never be written");
-                self.health.dropped += pending.entries() as u64;
+            commit::Outcome::Impossible(mut pending, error) => {
+                let lost = pending.batch.sift();
+                let count = if lost.is_empty() { pending.entries() } else { lost.len() };
+                warn!(%error, count, "entries that can never be written");
+                self.health.dropped += count as u64;
                 self.health.journal_error = Some(error.to_string());
-                self.publish(*pending);
+                // What is not in the journal is not done.
+                if lost.is_empty() {
+                    pending.jobs.clear();
+                    let unrecorded = pending.errands.drain(..);
+                    unrecorded.for_each(|errand| self.errands.give_back(errand));
+                    self.publish(*pending);
+                } else {
+                    pending.jobs.retain(|job| !lost.contains(&job.session));
+                    self.writing.begin(&self.journal, *pending);
+                }
             }
             commit::Outcome::Broken(error) => return Err(Error::Journal(error)),
         }
@@ -662,14 +767,23 @@ impl Runtime {
         for errand in pending.errands.drain(..) {
             self.carry(errand);
         }
+        for job in pending.jobs.drain(..) {
+            self.carry_out(job);
+        }
+        pending.spawns.drain(..).for_each(|(id, reply)| handle::answer(reply, Ok(id)));
         pending.settled.drain(..).for_each(|taken| self.errands.settle(&taken));
         pending.locate.drain(..).for_each(|process| self.locator.look(process));
+        pending.survey.drain(..).for_each(|survey| self.repositories.read(survey));
+        for (session, agent) in pending.looks.drain(..) {
+            self.look_into(&session, &agent);
+        }
         for (frame, wait) in std::mem::take(&mut pending.waits) {
-            self.let_wait(*frame, wait);
+            self.let_wait(Coming::First, *frame, wait);
         }
         pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
         for news in pending.news.drain(..) {
             self.health.changes += 1;
+            self.telemetry.take(&news, |session| self.broker.harness(session));
             // Nobody may be listening.
             let _ = self.changes.send(Arc::new(Change { id: self.health.changes, news }));
         }
@@ -677,6 +791,9 @@ impl Runtime {
 
     /// Writes what was taken, for as long as the journal takes it.
     async fn finish(mut self) -> Result<(), Error> {
+        if let Some(deck) = self.deck.take() {
+            deck.clear().await;
+        }
         self.commit();
         while !self.writing.is_idle() {
             let outcome = self.writing.settled().await;
@@ -686,6 +803,7 @@ impl Runtime {
             self.settle(outcome)?;
             self.commit();
         }
+        self.telemetry.finish().await;
         Ok(())
     }
 
@@ -723,6 +841,24 @@ impl WatchedLayers {
     }
 }
 
+impl WatchedPolicy {
+    /// As with the layers.
+    fn start(settings: &Settings) -> Result<Self, Error> {
+        let (path, home) = (settings.policy.clone(), settings.home.clone());
+        let bell = Doorbell::at("qd-policy", vec![PolicyFile::root(&path)], Rings::ForEnds)?;
+        Ok(Self { path, home, bell })
+    }
+
+    fn read(&self) -> Policy {
+        let PolicyFile { policy, troubles } = PolicyFile::read(&self.path, &self.home);
+        for trouble in troubles {
+            warn!(place = trouble.place, what = trouble.what, "policy.toml");
+        }
+        info!(rules = policy.rules_len(), "policy");
+        policy
+    }
+}
+
 /// What the bookkeeper tells next; never, where there is none.
 async fn told(books: &mut Option<OpenBooks>) -> BookNews {
     let Some(open) = books else { return pending().await };
@@ -735,10 +871,13 @@ async fn told(books: &mut Option<OpenBooks>) -> BookNews {
 
 /// Brings back the sessions, the ids of the hooks that were taken, and, by letting them hear the
 /// last ones again, what the handlers knew.
-fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Error> {
+fn restore(journal: &Journal, layers: Layers, policy: Policy) -> Result<Restored, Error> {
     let now = now();
     let mut broker = Broker::default();
+    let mut kept = Vec::new();
+    broker.sow(fresh_seed());
     broker.handle(now, Input::Layers(layers));
+    broker.handle(now, Input::Policy(policy));
     recall_records(&mut broker, journal)?;
     let loaded = journal.load().map_err(Error::Journal)?;
     for damaged in &loaded.damaged {
@@ -751,9 +890,24 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
         .collect();
     for alias in journal.aliases().map_err(Error::Journal)? {
         let Some(harness) = Harness::named(&alias.harness) else { continue };
-        let Some(session) = sessions.remove(&alias.session) else { continue };
         let vendor_id = alias.vendor_id.into();
-        broker.handle(now, Input::Restored { harness, vendor_id, session: Box::new(session) });
+        let Some(session) = sessions.remove(&alias.session) else {
+            broker.also_known(harness, vendor_id, &alias.session);
+            continue;
+        };
+        let restored = Input::Restored { harness, vendor_id, session: Box::new(session) };
+        let outputs = broker.handle(now, restored);
+        let is_question = |output: &Output| matches!(output, Output::Locate(_) | Output::Survey(_));
+        kept.extend(outputs.into_iter().filter(is_question));
+    }
+    for session in broker.limited_by_minutes() {
+        let Some(card) = broker.card(now, &session) else { continue };
+        match Detail::read(journal, card, now) {
+            Ok(detail) => {
+                broker.handle(now, Input::Worked { session, ms: detail.worked_ms(now) });
+            }
+            Err(_) => warn!(session = session.as_str(), "how long it worked cannot be read"),
+        }
     }
     let deliveries = journal.deliveries().map_err(Error::Journal)?;
     let mut ids = Vec::with_capacity(deliveries.len());
@@ -762,9 +916,19 @@ fn restore(journal: &Journal, layers: Layers) -> Result<(Broker, KnownIds), Erro
         let Some(frame) = Frame::delivered(delivery).filter(Frame::tells) else { continue };
         let Some(harness) = Harness::named(&frame.harness) else { continue };
         // All it led to is in the journal, but for timers that had not run out.
-        broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
+        let outputs = broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
+        // The chain of records has no gaps.
+        kept.extend(outputs.into_iter().filter(|output| matches!(output, Output::Record(_))));
     }
-    Ok((broker, KnownIds::restored(ids)))
+    kept.extend(broker.close_past(now));
+    Ok(Restored { broker, known: KnownIds::restored(ids), outputs: kept })
+}
+
+/// All that was, what has to be looked up again, and what is on record about it now.
+struct Restored {
+    broker: Broker,
+    known: KnownIds,
+    outputs: Vec<Output>,
 }
 
 /// Brings back what was decided: what was given and has no outcome yet is not given again.

@@ -46,6 +46,7 @@ impl Place {
             state: self.0.join("state"),
             opencode_servers: Vec::new(),
             layers: self.0.join("config/layers.toml"),
+            policy: self.0.join("config/policy.toml"),
         };
         let (stop, stopped) = watch::channel(false);
         let (mut runtime, handle) = Runtime::open(&settings, stopped).expect("it opens");

@@ -9,16 +9,22 @@ use qd_harness::Harness;
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::replay::{Replay, Scene};
 use qd_session::Session;
-use qd_session::event::{Entry, fold};
+use qd_session::event::{Entry, Event, fold};
 use qd_session::id::SessionId;
-use qd_session::moment::Timestamp;
-use qd_session::operator::Group;
+use qd_session::moment::{Source, Timestamp};
+use qd_session::monitor::{AgentEvent, Fact};
+use qd_session::operator::{Group, SubState};
 
 /// Outputs that neither journal nor show.
 macro_rules! others {
     () => {
         Output::Found { .. }
             | Output::Locate(_)
+            | Output::LookInto { .. }
+            | Output::Survey(_)
+            | Output::Run(_)
+            | Output::Changed(_)
+            | Output::Streamed(_)
             | Output::Record(_)
             | Output::Carry(_)
             | Output::Release(_)
@@ -212,4 +218,31 @@ fn a_dismissed_session_leaves_needs_you() {
     assert_eq!(card(&world).agent_state.group, Group::Delivered);
     let nobody = SessionId::from("sess_nobody");
     assert_eq!(world.broker.handle(end, Input::Dismissed { session: nobody }), []);
+}
+
+#[test]
+fn a_session_that_no_command_goes_on_with_says_so() {
+    let now = Timestamp(1_800_000_000_000);
+    let resumable = |harness: Harness| {
+        let id = SessionId::from("sess_ended");
+        let mut session = Session::new(id.clone());
+        for fact in [
+            Fact::SessionStarted { process: None },
+            Fact::SessionEnded { process: None, exit_code: None },
+        ] {
+            let event = AgentEvent::main(now, Source::Hook, fact);
+            session.apply(&Entry::new(id.clone(), now, Event::Observed { event }));
+        }
+        let (vendor_id, session) = ("v-1".into(), Box::new(session));
+        let mut world = World::default();
+        world.hand_in(now, Input::Restored { harness, vendor_id, session });
+        let card = world.broker.card(now, &id).expect("a card");
+        assert_eq!(card.agent_state.state, SubState::SESSION_ENDED);
+        assert_eq!(card.capabilities.can_resume, card.resume_command.is_some());
+        card.capabilities.why.get("canResume").cloned()
+    };
+    assert_eq!(resumable(Harness::Codex), None);
+    let why = Some("its client has no command that goes on with it".to_owned());
+    assert_eq!(resumable(Harness::Cline), why);
+    assert_eq!(resumable(Harness::Acp), why);
 }

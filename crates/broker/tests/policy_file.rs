@@ -13,7 +13,7 @@ const HOME: &str = "/home/u";
 fn judge(file: &PolicyFile, cwd: &str, tool: &str, input: &str) -> Verdict {
     let (session, repository) = (Layer::default(), Tightening::default());
     let here = file.policy.effective(Some(cwd), &session, &repository);
-    here.judge(&Asked { tool, input: Some(input), cwd: Some(cwd) })
+    here.judge(&Asked { tool, input: Some(input), cwd: Some(cwd), ..Asked::default() })
 }
 
 struct Folder(PathBuf);
@@ -121,6 +121,6 @@ fn a_link_of_a_repository_is_not_followed() {
     let file = PolicyFile::parsed("preset = \"yolo\"", Path::new(HOME));
     let session = Layer::default();
     let here = file.policy.effective(Some("/w"), &session, &found.tightening);
-    let asked = Asked { tool: "Bash", input: Some("{}"), cwd: Some("/w") };
+    let asked = Asked { tool: "Bash", input: Some("{}"), cwd: Some("/w"), ..Asked::default() };
     assert_eq!(here.judge(&asked).effect, Effect::Ask);
 }

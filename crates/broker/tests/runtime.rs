@@ -8,11 +8,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use qd_broker::Card;
+use qd_broker::desk::{Answering, Commanding, Declined, Taken};
 use qd_broker::hook_intake::{Agent, Frame, FrameId, HookReply, Mode};
+use qd_broker::limits::WAITERS_MAX;
 use qd_broker::runtime::{
-    Board, BoardNews, Delivered, Handle, ReplyOutcome, Runtime, Settings, now,
+    Board, BoardNews, Delivered, Handle, ReplyOutcome, Runtime, Settings, Waiter, now,
 };
 use qd_broker::sources::processes::Process;
+use qd_session::decision::{By, Command, Decision, Scope, Standing};
+use qd_session::id::DecisionId;
 use qd_session::operator::layer::Icon;
 use qd_session::operator::{Group, SubState};
 use qd_store::Journal;
@@ -42,6 +46,7 @@ impl Place {
             state: self.folder.join("state"),
             opencode_servers: Vec::new(),
             layers: self.folder.join("config/layers.toml"),
+            policy: self.folder.join("config/policy.toml"),
         }
     }
 
@@ -248,6 +253,111 @@ async fn an_answerer_hears_of_each_who_waits_and_learns_what_became_of_its_answe
     Daemon { handle, stop, running }.stop().await;
 }
 
+/// Somebody waits for an answer in a terminal, and the operator sees it.
+async fn asks(place: &Place, daemon: &Daemon) -> (Frame, Waiter, Card) {
+    let request = r#","tool_name":"Bash","tool_input":{"command":"rm x"}"#;
+    let frame = place.hook("s-1", "PermissionRequest", request);
+    let frame = Frame { mode: Mode::Wait, entry: Some("cli".to_owned()), ..frame };
+    let waiter = daemon.handle.wait(frame.clone()).await.expect("taken");
+    let card = daemon.until(|card| way(card) == Some("hook")).await;
+    (frame, waiter, card)
+}
+
+fn way(card: &Card) -> Option<&'static str> {
+    card.requests.first().and_then(|request| request.way)
+}
+
+/// Allows what the card asks, in a task of its own: it is told when it is known what became of it.
+fn allows(daemon: &Daemon, card: &Card, name: &str) -> JoinHandle<Result<Taken, Declined>> {
+    let answering = Answering {
+        decision: DecisionId::new(name),
+        request: card.requests[0].key.clone().expect("a key"),
+        by: By { who: "operator".into(), device: "phone".into() },
+        rule: None,
+        answer: Decision::Allow { input: None, scope: Scope::Once },
+        key: None,
+    };
+    let handle = daemon.handle.clone();
+    tokio::spawn(async move { handle.decide(answering).await.expect("it lives") })
+}
+
+#[tokio::test]
+async fn a_hook_that_an_answer_did_not_reach_is_no_way_any_more() {
+    let place = Place::new("stale");
+    let daemon = place.start();
+    let (_, mut waiter, card) = asks(&place, &daemon).await;
+    let taken = allows(&daemon, &card, "d1");
+    let told = waiter.told().await.expect("told");
+    told.outcome.send(ReplyOutcome::Failed).expect("somebody asks");
+    waiter.leave().await;
+    let taken = taken.await.expect("no panic").expect("taken");
+    assert!(matches!(taken.standing, Standing::Failed { .. }), "{taken:?}");
+    let card = daemon.until(|card| way(card).is_none()).await;
+    assert!(card.requests[0].why_not.is_some(), "{:?}", card.requests[0]);
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_hook_that_a_prompt_did_not_reach_takes_no_other() {
+    let place = Place::new("unprompted");
+    let daemon = place.start();
+    let frame = place.hook("s-1", "Stop", "");
+    let frame = Frame { mode: Mode::Wait, entry: Some("cli".to_owned()), ..frame };
+    let mut waiter = daemon.handle.wait(frame).await.expect("taken");
+    let card = daemon.until(|card| card.capabilities.can_prompt).await;
+    let commanding = Commanding {
+        decision: DecisionId::new("d1"),
+        session: card.session_id,
+        by: By { who: "operator".into(), device: "phone".into() },
+        command: Command::Prompt { text: "go on".into() },
+        key: None,
+    };
+    let handle = daemon.handle.clone();
+    let taken = tokio::spawn(async move { handle.command(commanding).await });
+    drop(waiter.told().await.expect("told"));
+    waiter.leave().await;
+    taken.await.expect("no panic").expect("it lives").expect("taken");
+    daemon.until(|card| !card.capabilities.can_prompt).await;
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_hook_that_comes_back_before_its_broken_connection_is_known_gets_its_answer() {
+    let place = Place::new("returns");
+    let daemon = place.start();
+    let (frame, mut old, card) = asks(&place, &daemon).await;
+    let taken = allows(&daemon, &card, "d1");
+    let lost = old.told().await.expect("told");
+    let mut new = daemon.handle.wait(frame).await.expect("it comes again");
+    let reply = lost.reply.clone();
+    lost.outcome.send(ReplyOutcome::Lost).expect("somebody asks");
+    old.leave().await;
+    assert_eq!(taken.await.expect("no panic").expect("taken").standing, Standing::Unsettled);
+    let told = timeout(PATIENCE, new.told()).await.expect("in time").expect("told");
+    assert_eq!(told.reply, reply);
+    told.outcome.send(ReplyOutcome::Delivered).expect("somebody asks");
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_forwarder_that_found_no_room_is_no_way() {
+    let place = Place::new("full");
+    let daemon = place.start();
+    let waits = |frame| Frame { mode: Mode::Wait, entry: Some("cli".to_owned()), ..frame };
+    let mut waiters = Vec::new();
+    for n in 0..WAITERS_MAX {
+        let frame = waits(place.hook(&format!("s-{n}"), "Stop", ""));
+        waiters.push(daemon.handle.wait(frame).await.expect("taken"));
+    }
+    let request = r#","tool_name":"Bash","tool_input":{"command":"rm x"}"#;
+    let late = waits(place.hook("late", "PermissionRequest", request));
+    let mut late = daemon.handle.wait(late).await.expect("taken");
+    assert_eq!(late.told().await.expect("told").reply, HookReply::release());
+    let card = daemon.until(|card| &*card.vendor_id == "late").await;
+    assert_eq!(way(&card), None, "{:?}", card.requests);
+    daemon.stop().await;
+}
+
 #[tokio::test]
 async fn a_request_under_review_when_it_was_killed_is_seen_to_need_a_person() {
     let place = Place::new("review");
@@ -384,7 +494,11 @@ async fn transcripts_that_are_read_again_tell_nothing_new() {
     let text: String = lines
         .map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned) + "\n")
         .collect();
-    assert!(!text.is_empty(), "the capture has a transcript");
+    // Whoever was quiet for a day is history and has no card: it happens an hour ago.
+    let recorded = "2026-11-15T18:55";
+    assert!(text.contains(recorded), "the capture has a transcript");
+    let hour_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1);
+    let text = text.replace(recorded, &hour_ago.strftime("%Y-%m-%dT%H:%M").to_string());
     fs::write(&transcript, text).expect("written");
     let mut told = Vec::new();
     for _ in 0..3 {

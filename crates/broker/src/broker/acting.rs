@@ -5,14 +5,19 @@ use std::sync::Arc;
 use qd_harness::Harness;
 use qd_harness::waiting_hook::{WaitingHook, Wants};
 use qd_session::decision::{Command, Decision, Link, Record};
+use qd_session::event::{Entry, Event};
 use qd_session::id::{DecisionId, SessionId, Way};
+use qd_session::machine::Tools;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
+use qd_session::policy::{Layer, Preset};
 
-use super::{Broker, Output};
+use super::{Broker, Output, ruling};
+use crate::card::RECORDED;
 use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task};
 use crate::hook_intake::{FrameId, HookReply};
-use crate::limits::HOLD_MS;
+use crate::limits::{HOLD_MS, RULING_MS};
+use crate::sources::codex_daemon::errand::Expecting;
 
 /// A forwarder whose frame the journal has, and that stays.
 #[derive(Debug, Clone, Copy)]
@@ -44,49 +49,82 @@ impl Broker {
             let id = self.found.get(&(harness, hook.session.clone()))?.clone();
             Some((id, hook.wants))
         });
-        let Some((id, wants)) = found.filter(|(id, wants)| self.may_stay(id, wants, entry)) else {
+        let stay = found.as_ref().map_or(Stay::No, |(id, wants)| self.stay(id, wants, entry));
+        let Some((id, wants)) = found.filter(|_| stay != Stay::No) else {
             outputs.push(Output::Release(frame));
             return outputs;
         };
-        if let (Harness::ClaudeCode, Wants::Answer(asked)) = (harness, &wants)
-            && !asked.agent.is_main()
-        {
-            self.desk.hold_until(now.plus_ms(HOLD_MS), frame);
+        match stay {
+            Stay::ForRule => {
+                self.ruling.let_pass(frame);
+                self.desk.hold_until(now.plus_ms(RULING_MS), frame);
+            }
+            Stay::AWhile => self.desk.hold_until(now.plus_ms(HOLD_MS), frame),
+            Stay::ForAnswer | Stay::No => {}
         }
         let mut desk_outputs = Vec::new();
-        self.desk.arrived(frame, &id, wants, &mut desk_outputs);
+        match wants {
+            Wants::Verdict(asked) => {
+                let cwd = self.folder(&id);
+                match self.desk.open_unasked(now, frame, &id, harness, asked) {
+                    Some(key) => self.judge_later(now, key, cwd.as_ref(), &mut outputs),
+                    None => outputs.push(Output::Release(frame)),
+                }
+                return outputs;
+            }
+            Wants::Answer(_) | Wants::Prompt => {
+                self.desk.arrived(frame, &id, wants, &mut desk_outputs);
+            }
+        }
         self.pass_on(desk_outputs, &mut outputs);
+        self.rule_on(now, &id, &mut outputs);
         self.show(now, &id, &mut outputs);
         outputs
     }
 
-    /// Whether it does the agent no harm to wait. Claude Code without a terminal denies what no
-    /// hook answers, so there nothing is gained by waiting unless somebody asked for it. The
-    /// dialogs of its subagents, and all of Codex, come only after the hook: it stays while
-    /// somebody looks at the board, and not for long. On Codex's daemon there is a better way.
-    fn may_stay(&self, id: &SessionId, wants: &Wants, entry: Option<&str>) -> bool {
-        let Some(tracked) = self.roster.get(id) else { return false };
+    /// How long it does the agent no harm to wait. Claude Code without a terminal denies what no
+    /// hook answers: it waits for a person only where its project has it so. The dialogs of its
+    /// subagents, and all of Codex, come only after the hook: it stays while somebody looks at the
+    /// board, and not for long. On Codex's daemon there is a better way. A rule answers them all.
+    fn stay(&self, id: &SessionId, wants: &Wants, entry: Option<&str>) -> Stay {
+        let Some(tracked) = self.roster.get(id) else { return Stay::No };
+        let in_terminal = entry.is_none_or(|entry| entry == TERMINAL);
+        // What we drive asks its driver.
+        if tracked.reach == Reach::Driver {
+            return Stay::No;
+        }
         match (tracked.harness, wants) {
-            (Harness::ClaudeCode, wants) => {
-                let of_subagent = match wants {
-                    Wants::Answer(asked) => !asked.agent.is_main(),
-                    Wants::Prompt => false,
-                };
-                let in_terminal = entry.is_none_or(|entry| entry == TERMINAL);
-                in_terminal && (!of_subagent || self.is_operator_present)
+            (Harness::ClaudeCode, Wants::Prompt) if in_terminal => Stay::ForAnswer,
+            (Harness::ClaudeCode, Wants::Answer(_)) if !in_terminal => {
+                let layer = ruling::layer(&tracked.session);
+                match self.ruling.effective(&tracked.session, &layer).waits_headless() {
+                    true => Stay::ForAnswer,
+                    false => Stay::ForRule,
+                }
             }
-            (Harness::Codex, Wants::Answer(_)) => {
-                tracked.reach == Reach::Nowhere && self.is_operator_present
-            }
+            (Harness::ClaudeCode, Wants::Answer(asked)) => match asked.agent.is_main() {
+                true => Stay::ForAnswer,
+                false if self.is_operator_present => Stay::AWhile,
+                false => Stay::ForRule,
+            },
+            (Harness::Codex, Wants::Answer(_)) => match (tracked.reach, self.is_operator_present) {
+                (Reach::Server | Reach::Driver | Reach::Recording, _) => Stay::No,
+                // Its forwarder knows for itself when to go.
+                (Reach::Nowhere, true) => Stay::ForAnswer,
+                (Reach::Nowhere, false) => Stay::ForRule,
+            },
+            (Harness::GeminiCli, Wants::Verdict(_)) => Stay::ForRule,
             (
-                Harness::Codex
+                Harness::ClaudeCode
+                | Harness::Codex
                 | Harness::GeminiCli
                 | Harness::KiloCode
                 | Harness::Cline
                 | Harness::Opencode
-                | Harness::Acp,
+                | Harness::Acp
+                | Harness::Native,
                 _,
-            ) => false,
+            ) => Stay::No,
         }
     }
 
@@ -98,10 +136,58 @@ impl Broker {
         sessions.iter().for_each(|id| self.show(now, id, outputs));
     }
 
-    /// A forwarder has gone by itself.
+    /// Sends answers again whose fate nobody knows.
+    pub(super) fn send_again(&mut self, now: Timestamp, outputs: &mut Vec<Output>) {
+        let mut desk_outputs = Vec::new();
+        let reach =
+            |id: &SessionId| self.roster.get(id).map_or(Reach::Nowhere, |tracked| tracked.reach);
+        self.desk.take_up_due(now, reach, &mut desk_outputs);
+        self.pass_on(desk_outputs, outputs);
+    }
+
+    /// A session is in reach: what was answered and may not have arrived is sent once more. Codex's
+    /// hooks go, as they would have if its daemon had been known when they came.
+    pub(super) fn take_up(
+        &mut self,
+        now: Timestamp,
+        id: &SessionId,
+        reach: Reach,
+        outputs: &mut Vec<Output>,
+    ) {
+        let mut desk_outputs = Vec::new();
+        let harness = self.roster.get(id).map(|tracked| tracked.harness);
+        if (harness, reach) == (Some(Harness::Codex), Reach::Server) {
+            self.desk.release_hooks(now, id, &mut desk_outputs);
+        }
+        self.desk.take_up_all(now, id, reach, &mut desk_outputs);
+        self.pass_on(desk_outputs, outputs);
+    }
+
+    /// After a start, once all sessions and decisions are there: what was answered and is not
+    /// waited for any more is closed.
+    pub fn close_past(&mut self, now: Timestamp) -> Vec<Output> {
+        let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
+        let is_driven = |id: &SessionId| {
+            self.roster.get(id).is_some_and(|tracked| tracked.reach == Reach::Driver)
+        };
+        self.desk.close_past(now, is_driven, &mut desk_outputs);
+        self.pass_on(desk_outputs, &mut outputs);
+        outputs
+    }
+
+    /// A forwarder that an answer did not reach is there again: it gets it now.
+    pub fn came_back(&mut self, frame: FrameId) -> Vec<Output> {
+        let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
+        self.desk.came_back(frame, &mut desk_outputs);
+        self.pass_on(desk_outputs, &mut outputs);
+        outputs
+    }
+
+    /// A forwarder has gone, by itself or before an answer reached it.
     pub fn left(&mut self, now: Timestamp, frame: FrameId) -> Vec<Output> {
         let mut outputs = Vec::new();
-        if let Some(session) = self.desk.left(frame) {
+        self.ruling.forget(frame);
+        if let Some(session) = self.desk.left(now, frame) {
             self.show(now, &session, &mut outputs);
         }
         outputs
@@ -118,6 +204,7 @@ impl Broker {
         let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
         let taken = self.desk.answer(now, answering, reach, &mut desk_outputs);
         self.pass_on(desk_outputs, &mut outputs);
+        self.carry_to_machines(now, &mut outputs);
         if let Some(session) = session {
             self.show(now, &session, &mut outputs);
         }
@@ -130,6 +217,9 @@ impl Broker {
         now: Timestamp,
         commanding: Commanding,
     ) -> (Result<Taken, Declined>, Vec<Output>) {
+        if self.reach(&commanding.session) == Reach::Driver {
+            return self.command_driven(now, commanding);
+        }
         let session = commanding.session.clone();
         let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
         let taken = match self.task(&commanding) {
@@ -137,7 +227,16 @@ impl Broker {
             Ok(Plan::Answer(answering)) => {
                 self.desk.answer(now, *answering, self.reach(&session), &mut desk_outputs)
             }
-            Err(why) => Err(Declined::Impossible { why: why.to_owned() }),
+            Ok(Plan::Preset(preset, task)) => {
+                let taken = self.desk.command(now, commanding, *task, &mut desk_outputs);
+                // Its record comes first in the chain.
+                self.pass_on(std::mem::take(&mut desk_outputs), &mut outputs);
+                if taken.is_ok() {
+                    self.choose_preset(now, &session, preset, &mut outputs);
+                }
+                taken
+            }
+            Err(declined) => Err(declined),
         };
         self.pass_on(desk_outputs, &mut outputs);
         self.show(now, &session, &mut outputs);
@@ -145,9 +244,83 @@ impl Broker {
     }
 
     /// How a command is carried out, or why it cannot be.
-    fn task(&self, commanding: &Commanding) -> Result<Plan, String> {
+    fn task(&self, commanding: &Commanding) -> Result<Plan, Declined> {
+        match &commanding.command {
+            Command::Policy { preset } => {
+                self.may_have(&commanding.session, *preset)?;
+                Ok(Plan::Preset(*preset, Box::new(Task::Keep)))
+            }
+            Command::Yolo { on } => self.yolo(&commanding.session, *on),
+            Command::Prompt { .. }
+            | Command::Interrupt
+            | Command::Stop
+            | Command::Focus
+            | Command::Resume
+            | Command::Pause
+            | Command::Retry { .. }
+            | Command::Dismiss => {
+                self.errand(commanding).map_err(|why| Declined::Impossible { why })
+            }
+        }
+    }
+
+    /// A session's preset is kept here, and holds where its requests can be answered.
+    fn may_have(&self, session: &SessionId, preset: Option<Preset>) -> Result<(), Declined> {
+        let unknown = || Declined::Impossible { why: "no such session is known".to_owned() };
+        let tracked = self.roster.get(session).ok_or_else(unknown)?;
+        let layer = ruling::layer(&tracked.session);
+        let effective = self.ruling.effective(&tracked.session, &layer);
+        match preset == Some(Preset::Yolo) && effective.is_yolo_forbidden() {
+            true => Err(Declined::Forbidden { why: YOLO_FORBIDDEN.to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Codex on its daemon has a switch of its own; others are answered yes. Off is off: neither
+    /// the client nor our rules let everything happen after it.
+    fn yolo(&self, session: &SessionId, on: bool) -> Result<Plan, Declined> {
+        let unknown = || Declined::Impossible { why: "no such session is known".to_owned() };
+        let tracked = self.roster.get(session).ok_or_else(unknown)?;
+        let (harness, session) = (tracked.harness, session.clone());
+        let has_switch = harness == Harness::Codex && tracked.reach == Reach::Server;
+        if on {
+            self.may_have(&session, Some(Preset::Yolo))?;
+            if let Some(why) = self.capabilities(tracked).why.remove("canYolo") {
+                return Err(Declined::Impossible { why });
+            }
+            return Ok(match has_switch {
+                true => Plan::Task(Task::Yolo { harness, session }),
+                false => Plan::Preset(Some(Preset::Yolo), Box::new(Task::Keep)),
+            });
+        }
+        let own = tracked.session.preset();
+        let (as_session, as_project) = (ruling::layer(&tracked.session), Layer::default());
+        let mode = |layer| self.ruling.effective(&tracked.session, layer).mode();
+        let preset = match own {
+            Some(Preset::Manual | Preset::Careful | Preset::AutoEdit) => own,
+            // Where its project has it on, off is a choice of the session's own.
+            Some(Preset::Yolo) | None => {
+                (mode(&as_project) == Preset::Yolo).then_some(Preset::Manual)
+            }
+        };
+        let before = tracked.session.asked_before().map(str::to_owned);
+        let expecting = match before.is_some() || mode(&as_session) == Preset::Yolo {
+            true => Expecting::Either,
+            false => Expecting::Yolo,
+        };
+        let task = match has_switch {
+            true => Task::EndYolo { harness, session, before, expecting },
+            false => Task::Keep,
+        };
+        Ok(Plan::Preset(preset, Box::new(task)))
+    }
+
+    fn errand(&self, commanding: &Commanding) -> Result<Plan, String> {
         let session = &commanding.session;
         let tracked = self.roster.get(session).ok_or("no such session is known")?;
+        if tracked.reach == Reach::Recording {
+            return Err(RECORDED.to_owned());
+        }
         let capabilities = self.capabilities(tracked);
         let refused = |name: &str| capabilities.why.get(name).cloned();
         let (harness, on_server) = (tracked.harness, tracked.reach == Reach::Server);
@@ -171,8 +344,9 @@ impl Broker {
                     let session = session.clone();
                     return Ok(Plan::Task(Task::Interrupt { harness, session }));
                 }
-                let mut held = self.desk.of_session(session).filter(|(_, open)| open.is_held());
-                let (request, _) = held.next().ok_or("nothing of it waits here")?;
+                let mut held = self.desk.of_session(session);
+                let (request, _) =
+                    held.find(|(_, open)| open.can_end_turn()).ok_or("nothing of it waits here")?;
                 let answer = Decision::Deny { message: None, interrupt: true };
                 let Commanding { decision, by, key, .. } = commanding.clone();
                 let request = request.clone();
@@ -187,13 +361,6 @@ impl Broker {
                 let process = carriers.next().ok_or("no process of it is known")?.clone();
                 Ok(Plan::Task(Task::End { process }))
             }
-            Command::Yolo { on } => match refused("canYolo") {
-                Some(why) => Err(why),
-                None => {
-                    let session = session.clone();
-                    Ok(Plan::Task(Task::Yolo { harness, session, on: *on }))
-                }
-            },
             Command::Focus => {
                 let mut carriers = tracked.session.monitor().carriers();
                 let pane = carriers.find_map(|carrier| self.terminals.get(carrier)?.tmux.clone());
@@ -201,7 +368,10 @@ impl Broker {
                 Ok(Plan::Task(Task::Focus { pane }))
             }
             Command::Resume => Err("go on with it in a terminal: `qd resume`".to_owned()),
-            Command::Dismiss => Err("a dismissal is not carried anywhere".to_owned()),
+            Command::Dismiss | Command::Yolo { .. } | Command::Policy { .. } => {
+                Err("that is not carried anywhere".to_owned())
+            }
+            Command::Pause | Command::Retry { .. } => Err(NOT_OURS.to_owned()),
         }
     }
 
@@ -216,6 +386,11 @@ impl Broker {
         let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
         let session = self.desk.carried(now, decision, way, carried, &mut desk_outputs);
         self.pass_on(desk_outputs, &mut outputs);
+        let session = session.filter(|id| self.roster.contains_key(id));
+        if let (Some(id), Carried::Switched { before }) = (&session, carried) {
+            let event = Event::ClientYolo { before: before.clone() };
+            self.journal(id, Entry::new(id.clone(), now, event), &mut outputs);
+        }
         if let Some(standing) = self.desk.standing(decision) {
             let (decision, standing) = (decision.clone(), standing.clone());
             outputs.push(Output::Settled(Taken { decision, standing }));
@@ -264,7 +439,25 @@ impl Broker {
         let Some(tracked) = self.roster.get(id) else { return };
         let mut desk_outputs = Vec::new();
         self.desk.look(now, tracked.harness, &tracked.session, &mut desk_outputs);
+        let is_ours = tracked.session.machine().is_some_and(|it| it.setup().tools == Tools::Ours);
         self.pass_on(desk_outputs, outputs);
+        self.look_into(id, outputs);
+        match is_ours {
+            // Rules were asked before it asked.
+            true => self.desk.judged_all(id),
+            false => self.rule_on(now, id, outputs),
+        }
+    }
+
+    /// Codex's daemon tells everybody that a thread waits, and what for only those who ask.
+    pub(super) fn look_into(&mut self, id: &SessionId, outputs: &mut Vec<Output>) {
+        let on_daemon = self.roster.get(id).is_some_and(|tracked| {
+            tracked.harness == Harness::Codex && tracked.reach == Reach::Server
+        });
+        if on_daemon {
+            let agents = self.desk.take_unknown(id).into_iter();
+            outputs.extend(agents.map(|agent| Output::LookInto { session: id.clone(), agent }));
+        }
     }
 
     /// A forwarder waits for a prompt that has come from elsewhere, or never will.
@@ -286,12 +479,17 @@ impl Broker {
         }
     }
 
-    fn pass_on(&mut self, desk_outputs: Vec<DeskOutput>, outputs: &mut Vec<Output>) {
-        outputs.extend(desk_outputs.into_iter().map(|output| match output {
-            DeskOutput::Record(record) => Output::Record(record),
-            DeskOutput::Carry(errand) => Output::Carry(errand),
-            DeskOutput::Release(frame) => Output::Release(frame),
-        }));
+    pub(super) fn pass_on(&mut self, desk_outputs: Vec<DeskOutput>, outputs: &mut Vec<Output>) {
+        for output in desk_outputs {
+            match output {
+                DeskOutput::Record(record) => outputs.push(Output::Record(record)),
+                DeskOutput::Carry(errand) if matches!(errand.task, Task::Drive { .. }) => {
+                    self.drives.errands.push(*errand);
+                }
+                DeskOutput::Carry(errand) => outputs.push(Output::Carry(errand)),
+                DeskOutput::Release(frame) => outputs.push(Output::Release(frame)),
+            }
+        }
     }
 
     /// The agent's own id of a session, for those who carry errands to its server.
@@ -301,10 +499,28 @@ impl Broker {
     }
 }
 
+const NOT_OURS: &str = "somebody else started it: only its own client can do that";
+
 /// `CLAUDE_CODE_ENTRYPOINT` of a session that somebody sits in front of.
 const TERMINAL: &str = "cli";
+
+const YOLO_FORBIDDEN: &str = "a file of its project forbids YOLO";
 
 enum Plan {
     Task(Task),
     Answer(Box<Answering>),
+    /// It is kept here, and what else there is to do.
+    Preset(Option<Preset>, Box<Task>),
+}
+
+/// How long a forwarder may stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stay {
+    No,
+    /// While rules are asked.
+    ForRule,
+    /// [`HOLD_MS`].
+    AWhile,
+    /// Until it is answered.
+    ForAnswer,
 }

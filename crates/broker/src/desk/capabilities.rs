@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Whether the session lives on a server of its client that we are in touch with.
+/// Whether the session lives on something that we are in touch with beside its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reach {
     #[default]
     Nowhere,
+    /// A server of its client.
     Server,
+    /// We drive it.
+    Driver,
+    /// It is played from a recording, which goes on when it is answered.
+    Recording,
 }
 
 /// The page and the command line offer exactly what is true here.
@@ -25,6 +30,8 @@ pub struct Capabilities {
     pub can_resume: bool,
     pub can_yolo: bool,
     pub can_focus: bool,
+    pub can_pause: bool,
+    pub can_retry: bool,
     /// A sentence for each that is false, by its name.
     pub why: BTreeMap<String, String>,
 }

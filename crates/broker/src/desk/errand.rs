@@ -3,9 +3,11 @@
 use qd_harness::Harness;
 use qd_session::decision::Decision;
 use qd_session::id::{AgentId, CallId, DecisionId, ProcessKey, RequestId, SessionId, Way};
+use qd_session::machine;
 
-use super::{CODEX, HOOK, OPENCODE};
+use super::{CODEX, DRIVER, HOOK, OPENCODE, RECORDING};
 use crate::hook_intake::{FrameId, HookReply};
+use crate::sources::codex_daemon::errand::Expecting;
 use crate::sources::terminal::Pane;
 
 /// A decision on its way.
@@ -43,15 +45,32 @@ pub enum Task {
     Yolo {
         harness: Harness,
         session: SessionId,
-        on: bool,
+    },
+    /// It asks again, as it did before if that is known.
+    EndYolo {
+        harness: Harness,
+        session: SessionId,
+        before: Option<String>,
+        expecting: Expecting,
+    },
+    /// To the machine of a session that we drive. The broker hands it over itself.
+    Drive {
+        session: SessionId,
+        events: Vec<machine::Event>,
     },
     /// Ask the process to end.
     End {
         process: ProcessKey,
     },
+    /// Nothing: it is kept here.
+    Keep,
     /// Bring the terminal to the front.
     Focus {
         pane: Pane,
+    },
+    /// To the recording that the session is played from: it goes on as it did.
+    GoOn {
+        session: SessionId,
     },
 }
 
@@ -59,6 +78,11 @@ pub enum Task {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried {
     Delivered,
+    /// The client's own switch was turned. How it asked before, in its words; none once it asks
+    /// again.
+    Switched {
+        before: Option<String>,
+    },
     /// It surely did not arrive.
     Failed {
         why: String,
@@ -75,17 +99,22 @@ impl Task {
             Self::Answer { harness, .. }
             | Self::Prompt { harness, .. }
             | Self::Interrupt { harness, .. }
-            | Self::Yolo { harness, .. } => match harness {
+            | Self::Yolo { harness, .. }
+            | Self::EndYolo { harness, .. } => match harness {
                 Harness::Codex => CODEX,
                 Harness::ClaudeCode
                 | Harness::GeminiCli
                 | Harness::KiloCode
                 | Harness::Cline
                 | Harness::Opencode
-                | Harness::Acp => OPENCODE,
+                | Harness::Acp
+                | Harness::Native => OPENCODE,
             },
+            Self::Drive { .. } => DRIVER,
             Self::End { .. } => "signal",
+            Self::Keep => "policy",
             Self::Focus { .. } => "tmux",
+            Self::GoOn { .. } => RECORDING,
         })
     }
 }

@@ -7,24 +7,32 @@
 
 mod capabilities;
 mod errand;
+mod fitting;
+mod judging;
+mod scope;
+mod sending_again;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use qd_harness::Harness;
 use qd_harness::waiting_hook::{Asked, Wants};
+use qd_harness::{Harness, codex};
 use qd_session::Session;
 use qd_session::decision::{
     Body, Book, By, Command, Decided, Decision, Given, Hash, Link, Offer, Order, Record, Refused,
-    Shown, Standing, Subject,
+    Scope, Shown, Standing, Subject,
 };
 use qd_session::id::{
-    AgentId, CallId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
+    AgentId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
 };
-use qd_session::moment::Timestamp;
-use qd_session::monitor::{Open, RequestKind};
+use qd_session::moment::{Stamp, Timestamp};
+use qd_session::monitor::{Ask, Open, RequestKind};
 
 pub use self::capabilities::{Capabilities, Reach};
 pub use self::errand::{Carried, Errand, Task};
+use self::fitting::misfit;
+pub use self::judging::{Case, Rules};
+use self::sending_again::Doubt;
+use crate::driving::answer_events;
 use crate::hook_intake::{FrameId, HookReply};
 
 /// Who answers, and what.
@@ -57,6 +65,10 @@ pub enum Declined {
     Impossible {
         why: String,
     },
+    /// A file of its project forbids it.
+    Forbidden {
+        why: String,
+    },
 }
 
 /// What was taken.
@@ -77,6 +89,8 @@ pub struct Desk {
     posts: BTreeMap<FrameId, Post>,
     /// Forwarders that keep their agent from asking elsewhere, and until when they may.
     holds: BTreeSet<(Timestamp, FrameId)>,
+    /// Answers that may have arrived or not.
+    doubts: BTreeMap<DecisionId, Doubt>,
 }
 
 /// An open request.
@@ -86,12 +100,28 @@ struct Waits {
     harness: Harness,
     request: RequestId,
     agent: AgentId,
-    call: Option<CallId>,
+    /// As whole as the agent's signals had it.
+    ask: Ask,
     shown: Shown,
     /// The forwarder that stays for its answer.
     hook: Option<(FrameId, Asked)>,
     /// The last answer that did not arrive.
     failed: Option<DecisionId>,
+    opened_at: Timestamp,
+    judged: Judged,
+    /// Its agent asked nobody: a hook only wants to know whether a rule forbids it.
+    is_unasked: bool,
+    /// Its server was asked what it is.
+    is_looked_into: bool,
+}
+
+/// How far the policy is with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    NotYet,
+    /// The files around its folder are being read.
+    Soon,
+    Done,
 }
 
 /// What a forwarder waits for.
@@ -132,9 +162,9 @@ impl Desk {
     ) {
         let id = session.id();
         let mut seen = BTreeSet::new();
-        for open in session.monitor().open_requests() {
+        for open in session.open_requests() {
             seen.insert(open.id.clone());
-            self.note_open(id, harness, &open);
+            self.note_open(now, id, harness, &open);
         }
         let range = (id.clone(), RequestId::new(""))..;
         let known = self.keys.range(range).take_while(|((owner, _), _)| owner == id);
@@ -152,7 +182,13 @@ impl Desk {
         }
     }
 
-    fn note_open(&mut self, session: &SessionId, harness: Harness, open: &Open<'_>) {
+    fn note_open(
+        &mut self,
+        now: Timestamp,
+        session: &SessionId,
+        harness: Harness,
+        open: &Open<'_>,
+    ) {
         let name = (session.clone(), open.id.clone());
         let ask = open.ask;
         let shown = || {
@@ -161,13 +197,13 @@ impl Desk {
         };
         if let Some(key) = self.keys.get(&name) {
             if let Some(waits) = self.open.get_mut(key)
-                && (waits.call != ask.call || waits.shown.tool != ask.tool)
+                && (waits.shown.kind, &waits.ask) != (open.kind, ask)
             {
-                (waits.call, waits.shown) = (ask.call.clone(), shown());
+                (waits.ask, waits.shown) = (ask.clone(), shown());
             }
             return;
         }
-        let key = RequestKey::of(session, open.id, open.asked.at);
+        let key = self.key_of(session, open);
         if !self.book.opened(&key) {
             return;
         }
@@ -176,13 +212,43 @@ impl Desk {
             harness,
             request: open.id.clone(),
             agent: open.agent.clone(),
-            call: ask.call.clone(),
+            ask: ask.clone(),
             shown: shown(),
             hook: None,
             failed: None,
+            opened_at: now,
+            judged: Judged::NotYet,
+            is_unasked: false,
+            is_looked_into: false,
         };
         self.keys.insert(name, key.clone());
         self.open.insert(key, waits);
+    }
+
+    /// Whose requests of a session are known by nothing but that somebody is asked, and were not
+    /// told here before.
+    pub fn take_unknown(&mut self, session: &SessionId) -> BTreeSet<AgentId> {
+        let mut agents = BTreeSet::new();
+        for key in self.keys_of(session) {
+            let Some(waits) = self.open.get_mut(&key) else { continue };
+            // Of a script it is known what it may ask for, and not what it asks for now.
+            let is_script = waits.tool() == Some(codex::SCRIPT_TOOL);
+            let is_known = waits.ask.call.is_some()
+                || waits.shown.tool.is_some()
+                || waits.shown.kind == RequestKind::Plan;
+            if (is_script || !is_known) && !std::mem::replace(&mut waits.is_looked_into, true) {
+                agents.insert(waits.agent.clone());
+            }
+        }
+        agents
+    }
+
+    /// Made of when it was first asked, so that it is the same after a restart. Where an answer
+    /// was given before somebody told of an earlier time, it keeps the key that was answered.
+    fn key_of(&self, session: &SessionId, open: &Open<'_>) -> RequestKey {
+        let key = |asked: Stamp| RequestKey::of(session, open.id, asked.at);
+        let answered = open.asks().map(key).find(|key| self.book.answer_to(key).is_some());
+        answered.unwrap_or_else(|| key(open.asks().next().unwrap_or(open.asked)))
     }
 
     /// A forwarder stays. It is let go at once where nothing is open that it could wait for.
@@ -201,7 +267,7 @@ impl Desk {
                     self.release(before, outputs);
                 }
             }
-            Wants::Answer(asked) => {
+            Wants::Answer(asked) | Wants::Verdict(asked) => {
                 let Some(key) = self.request_of(frame, session, &asked) else {
                     outputs.push(DeskOutput::Release(frame));
                     return;
@@ -210,6 +276,22 @@ impl Desk {
                 let Some(waits) = self.open.get_mut(&key) else { return };
                 waits.hook = Some((frame, asked));
                 self.take_up(&key, outputs);
+            }
+        }
+    }
+
+    /// There is a better way to a session than its hooks, which keep it from asking elsewhere.
+    pub fn release_hooks(
+        &mut self,
+        now: Timestamp,
+        session: &SessionId,
+        outputs: &mut Vec<DeskOutput>,
+    ) {
+        for key in self.keys_of(session) {
+            let hook = self.open.get(&key).and_then(|waits| waits.hook.as_ref());
+            // One that is being answered goes with its answer.
+            if let Some((frame, _)) = hook.filter(|_| self.book.answer_to(&key).is_none()) {
+                self.dismiss(now, *frame, outputs);
             }
         }
     }
@@ -230,7 +312,7 @@ impl Desk {
         while let Some((until, frame)) = self.holds.first().copied().filter(|(at, _)| *at <= now) {
             self.holds.remove(&(until, frame));
             // One that was answered or has gone is not there any more.
-            if let Some(session) = self.left(frame) {
+            if let Some(session) = self.left(now, frame) {
                 outputs.push(DeskOutput::Release(frame));
                 sessions.push(session);
             }
@@ -252,7 +334,15 @@ impl Desk {
             let free = waits.hook.as_ref().is_none_or(|(other, _)| *other == frame);
             free && same_input && shown.tool.as_ref() == Some(&asked.tool)
         });
-        same.map(|(key, _)| key.clone()).next()
+        let is_another = |(_, waits): &(&RequestKey, &Waits)| waits.agent != asked.agent;
+        same.min_by_key(is_another).map(|(key, _)| key.clone())
+    }
+
+    /// A forwarder that waited here before waits again.
+    pub fn came_back(&mut self, frame: FrameId, outputs: &mut Vec<DeskOutput>) {
+        if let Some(Post::Request(key)) = self.posts.get(&frame).cloned() {
+            self.take_up(&key, outputs);
+        }
     }
 
     /// An answer that was given before a restart, and whose forwarder has come back for it.
@@ -266,17 +356,25 @@ impl Desk {
             return;
         };
         if self.book.sent_again(&decision) {
+            // Who has acted on it does not come back.
+            self.doubts.remove(&decision);
             outputs.push(DeskOutput::Carry(Box::new(Errand { decision, task })));
         }
     }
 
     /// The forwarder has gone by itself. The session that it waited for.
-    pub fn left(&mut self, frame: FrameId) -> Option<SessionId> {
+    pub fn left(&mut self, now: Timestamp, frame: FrameId) -> Option<SessionId> {
         match self.posts.remove(&frame)? {
             Post::Request(key) => {
                 let waits = self.open.get_mut(&key)?;
                 waits.hook.take_if(|(waiting, _)| *waiting == frame);
-                Some(waits.session.clone())
+                let session = waits.session.clone();
+                if waits.is_unasked {
+                    self.open.remove(&key);
+                    // It has no answer, so nothing is put on record.
+                    self.book.closed(now, &key);
+                }
+                Some(session)
             }
             Post::Prompt(session) => {
                 if self.prompters.get(&session) == Some(&frame) {
@@ -320,12 +418,15 @@ impl Desk {
             }
         };
         let is_answered = self.book.answer_to(&request).is_some();
-        if waits.is_some() && task.is_none() && !is_answered {
-            let why = match waits.and_then(|waits| waits.way(reach)) {
-                Some(_) => "that answer cannot be given this way".to_owned(),
-                None => waits.map(|waits| waits.why_not(reach)).unwrap_or_default(),
+        if let Some(waits) = waits.filter(|_| !is_answered) {
+            let why = match waits.way(reach) {
+                Some(way) => misfit(waits, way, &answer).or_else(|| waits.too_far(&answer, reach)),
+                None => Some(waits.why_not(reach)),
             };
-            return Err(Declined::Impossible { why });
+            let untold = || task.is_none().then(|| "that answer cannot be given this way".into());
+            if let Some(why) = why.or_else(untold) {
+                return Err(Declined::Impossible { why });
+            }
         }
         let offer =
             Offer { decision: decision.clone(), request, session, by, rule, shown, answer, key };
@@ -365,6 +466,12 @@ impl Desk {
         }
     }
 
+    /// What became of the command that the same caller has given under the same key.
+    pub fn repeated(&self, commanding: &Commanding) -> Option<Taken> {
+        let key = commanding.key.as_ref()?;
+        self.book.first_of(&commanding.by, key).map(taken)
+    }
+
     /// What became of an errand. The session that it was for.
     pub fn carried(
         &mut self,
@@ -375,10 +482,18 @@ impl Desk {
         outputs: &mut Vec<DeskOutput>,
     ) -> Option<SessionId> {
         let records = match carried {
-            Carried::Delivered => self.book.delivered(now, decision, way.clone()),
+            Carried::Delivered | Carried::Switched { .. } => {
+                self.book.delivered(now, decision, way.clone())
+            }
+            // This copy did not arrive; an earlier one may have.
+            Carried::Failed { .. } if self.is_doubted(decision) => self.book.lost(now, decision),
             Carried::Failed { why } => self.book.failed(now, decision, why),
             Carried::Lost => self.book.lost(now, decision),
         };
+        if self.standing(decision) == Some(&Standing::Unsettled) {
+            self.doubt(now, decision);
+        }
+        self.forget_doubts();
         for record in &records {
             if let Body::Failed { .. } = record.body {
                 let request = self.book.decision(decision).and_then(|one| one.subject.request());
@@ -450,35 +565,70 @@ impl OpenRequest<'_> {
     }
 
     /// What "always" would keep, in words.
-    pub fn suggestions(&self) -> Vec<String> {
-        self.waits.hook.as_ref().map(|(_, asked)| asked.suggestions()).unwrap_or_default()
+    pub fn suggestions(&self, reach: Reach) -> Vec<String> {
+        self.waits.suggestions(reach)
     }
 
-    /// Whether a hook stays for its answer.
-    pub fn is_held(&self) -> bool {
-        self.waits.hook.is_some()
+    /// Whether a denial may say why.
+    pub fn takes_words(&self, reach: Reach) -> bool {
+        let denied = Decision::Deny { message: Some(String::new()), interrupt: false };
+        self.waits.way(reach).is_some_and(|way| misfit(self.waits, way, &denied).is_none())
+    }
+
+    /// How far beyond this once it can be allowed.
+    pub fn scopes(&self, reach: Reach) -> Vec<Scope> {
+        self.waits.scopes(reach)
+    }
+
+    /// Whether a hook stays for an answer that could end the session's turn: nobody has given it
+    /// one yet, and it is not a subagent's.
+    pub fn can_end_turn(&self) -> bool {
+        let is_answered =
+            self.answer.is_some_and(|answer| !matches!(answer.standing, Standing::Failed { .. }));
+        self.waits.hook.is_some() && self.waits.agent.is_main() && !is_answered
     }
 }
 
 impl Waits {
     fn way(&self, reach: Reach) -> Option<&'static str> {
         match (&self.hook, reach) {
-            (Some(_), _) => Some(HOOK),
+            (_, Reach::Driver) => Some(DRIVER),
+            (_, Reach::Recording) => match self.harness {
+                // It would not be in earnest either.
+                Harness::GeminiCli => None,
+                Harness::ClaudeCode
+                | Harness::Codex
+                | Harness::KiloCode
+                | Harness::Cline
+                | Harness::Opencode
+                | Harness::Acp
+                | Harness::Native => Some(RECORDING),
+            },
+            (Some(_), Reach::Nowhere | Reach::Server) => Some(HOOK),
             (None, Reach::Server) => match self.harness {
-                Harness::Codex if self.call.is_some() => Some(CODEX),
+                // Its daemon says to everybody that a thread waits, and what for only to those
+                // who ask: the nested calls of a script stand in no file. Until it has said so
+                // the operator was shown nothing, and nothing is answered here.
+                Harness::Codex if self.ask.call.is_some() => Some(CODEX),
+                // Codex takes its answer as the next prompt.
+                Harness::Codex if self.shown.kind == RequestKind::Plan => Some(CODEX),
                 Harness::Opencode | Harness::KiloCode => Some(OPENCODE),
                 Harness::Codex
                 | Harness::ClaudeCode
                 | Harness::GeminiCli
                 | Harness::Cline
-                | Harness::Acp => None,
+                | Harness::Acp
+                | Harness::Native => None,
             },
             (None, Reach::Nowhere) => None,
         }
     }
 
-    fn why_not(&self, _reach: Reach) -> String {
+    fn why_not(&self, reach: Reach) -> String {
         match self.harness {
+            Harness::Codex if reach == Reach::Server => {
+                "Codex says that it waits, and not for what; answer it in its terminal".to_owned()
+            }
             Harness::ClaudeCode | Harness::Codex => {
                 "no hook of it waits for an answer here; answer it in its terminal".to_owned()
             }
@@ -486,6 +636,7 @@ impl Waits {
             Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => {
                 "its server is not in reach; answer it where it was started".to_owned()
             }
+            Harness::Native => "it is ours, and nobody drives it now".to_owned(),
         }
     }
 }
@@ -494,21 +645,31 @@ impl Waits {
 pub const HOOK: &str = "hook";
 pub const CODEX: &str = "codex";
 pub const OPENCODE: &str = "opencode";
+pub const DRIVER: &str = "driver";
+pub const RECORDING: &str = "recording";
 
 /// How the answer would be carried; none where it cannot be.
 fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
+    if waits.too_far(answer, reach).is_some() {
+        return None;
+    }
     match waits.way(reach)? {
         HOOK => {
             let (frame, asked) = waits.hook.as_ref()?;
             let reply = HookReply::print(asked.reply(answer)?)?;
             Some(Task::Reply { frame: *frame, reply })
         }
+        DRIVER => {
+            let events = answer_events(waits.shown.kind, waits.ask.call.as_ref()?, answer)?;
+            Some(Task::Drive { session: waits.session.clone(), events })
+        }
+        RECORDING => Some(Task::GoOn { session: waits.session.clone() }),
         _ => Some(Task::Answer {
             harness: waits.harness,
             session: waits.session.clone(),
             request: waits.request.clone(),
             agent: waits.agent.clone(),
-            call: waits.call.clone(),
+            call: waits.ask.call.clone(),
             answer: answer.clone(),
         }),
     }

@@ -1,17 +1,21 @@
 //! What is written together, and the one batch on its way.
 
 use std::future::pending;
+use std::io;
 
-use qd_session::id::ProcessKey;
+use qd_session::event::Entry;
+use qd_session::id::{AgentId, ProcessKey, SessionId};
 use qd_store::{Batch, Journal, Receipt, Written};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::handle::{self, Delivered, News, Waited};
+use super::handle::{self, Delivered, News, SpawnReply, Waited};
 use crate::broker::{NotFound, Output};
 use crate::desk::{Errand, Taken};
+use crate::driving::Job;
 use crate::hook_intake;
 use crate::limits::{JOURNAL_RETRY_EVERY, PENDING_BYTES_MAX, PENDING_ITEMS_MAX};
+use crate::sources::repositories::Survey;
 
 /// A batch, and everything that has to wait until it is on disk.
 #[derive(Debug, Default)]
@@ -28,13 +32,21 @@ pub struct Pending {
     pub spooled: Option<hook_intake::Batch>,
     /// Processes whose terminal somebody should look up.
     pub locate: Vec<ProcessKey>,
+    /// Folders whose repositories somebody should read.
+    pub survey: Vec<Survey>,
+    /// Agents of sessions whose server somebody should ask what they wait for.
+    pub looks: Vec<(SessionId, AgentId)>,
     /// To be carried once their records are on disk.
     pub errands: Vec<Errand>,
     /// Forwarders that nobody needs any more.
     pub releases: Vec<hook_intake::FrameId>,
+    /// For runners, once the entries that ordered them are on disk.
+    pub jobs: Vec<Job>,
+    /// Those who want to know their new session.
+    pub spawns: Vec<(SessionId, SpawnReply)>,
     /// Decisions whose outcome is known.
     pub settled: Vec<Taken>,
-    /// Of the hooks in it.
+    /// Of the hooks and entries in it.
     pub bytes: usize,
 }
 
@@ -48,13 +60,21 @@ impl Pending {
                     session,
                 });
             }
-            Output::Append(entry) => self.batch.entries.push(entry),
+            Output::Append(entry) => {
+                self.bytes += spelled_len(&entry);
+                self.batch.entries.push(entry);
+            }
             Output::Show(card) => self.news.push(News::Shown(card)),
             Output::Locate(process) => self.locate.push(process),
+            Output::Survey(survey) => self.survey.push(survey),
+            Output::LookInto { session, agent } => self.looks.push((session, agent)),
             Output::Record(record) => self.batch.records.push(*record),
             Output::Carry(errand) => self.errands.push(*errand),
             Output::Release(frame) => self.releases.push(frame),
             Output::Settled(taken) => self.settled.push(taken),
+            Output::Run(job) => self.jobs.push(*job),
+            Output::Changed(shown) => self.news.push(News::Changed(shown)),
+            Output::Streamed(event) => self.news.push(News::Streamed(event)),
             Output::Remove(session) => self.news.push(News::Removed(session)),
         }
     }
@@ -76,9 +96,13 @@ impl Pending {
             && self.waits.is_empty()
             && self.dismissals.is_empty()
             && self.locate.is_empty()
+            && self.survey.is_empty()
+            && self.looks.is_empty()
             && self.errands.is_empty()
             && self.releases.is_empty()
             && self.settled.is_empty()
+            && self.jobs.is_empty()
+            && self.spawns.is_empty()
             && self.spooled.is_none()
     }
 
@@ -94,6 +118,24 @@ impl Pending {
     pub fn entries(&self) -> usize {
         self.batch.entries.len()
     }
+}
+
+/// How long the journal will spell it.
+fn spelled_len(entry: &Entry) -> usize {
+    struct Length(usize);
+    impl io::Write for Length {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut length = Length(0);
+    // One that cannot be spelled is told by the journal.
+    let _ = serde_json::to_writer(&mut length, entry);
+    length.0
 }
 
 /// The batch on its way to the disk, or the one that waits to be tried again.

@@ -1,39 +1,52 @@
 //! Decisions on their way to agents, and those who want to know what becomes of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::pending;
 
 use qd_harness::Harness;
+use qd_harness::codex::plan_turn;
 use qd_session::decision::Standing;
 use qd_session::id::{AgentId, DecisionId, ProcessKey, SessionId, Way};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{Id, JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use super::Runtime;
 use super::handle;
 use super::waiting::ReplyOutcome;
 use crate::desk::{Carried, Declined, Errand, Taken, Task};
+use crate::hook_intake::FrameId;
 use crate::limits::{CARRIED_MAX, ENDING_WAIT};
 use crate::sources::codex_daemon::errand as codex;
 use crate::sources::errand::{ErrandOutcome, ErrandReceipt};
 use crate::sources::opencode_servers::errand as opencode;
 use crate::sources::processes::Process;
+use crate::sources::terminal::Fronted;
 
 #[derive(Debug, Default)]
 pub struct Errands {
-    under_way: JoinSet<Done>,
+    under_way: JoinSet<Carried>,
+    /// What each of them carries.
+    cargo: HashMap<Id, Cargo>,
     callers: BTreeMap<DecisionId, Vec<Caller>>,
 }
 
 type Caller = oneshot::Sender<Result<Taken, Declined>>;
 
+/// What is carried, and by which way.
+#[derive(Debug)]
+pub struct Cargo {
+    pub decision: DecisionId,
+    pub way: Way,
+    /// The forwarder that it is for.
+    pub frame: Option<FrameId>,
+}
+
 /// What a carrier brought back.
 #[derive(Debug)]
 pub struct Done {
-    pub decision: DecisionId,
-    pub way: Way,
+    pub cargo: Cargo,
     pub carried: Carried,
 }
 
@@ -57,28 +70,33 @@ impl Errands {
     /// The next one that is done; never, while none is under way. May be dropped and asked again.
     pub async fn next(&mut self) -> Done {
         loop {
-            match self.under_way.join_next().await {
-                Some(Ok(done)) => return done,
-                // A carrier that panicked or was cancelled brings nothing back; its decision stays
-                // as it is until its way comes back for it.
-                Some(Err(_)) => {}
+            let (id, carried) = match self.under_way.join_next_with_id().await {
+                Some(Ok((id, carried))) => (id, carried),
+                // One that panicked may have sent something before.
+                Some(Err(error)) => (error.id(), Carried::Lost),
                 None => return pending().await,
+            };
+            if let Some(cargo) = self.cargo.remove(&id) {
+                return Done { cargo, carried };
             }
         }
     }
 
-    fn carry(
-        &mut self,
-        decision: DecisionId,
-        way: Way,
-        errand: impl Future<Output = Carried> + Send + 'static,
-    ) {
-        if self.under_way.len() >= CARRIED_MAX {
-            let carried = Carried::Failed { why: "too much is on its way already".to_owned() };
-            self.under_way.spawn(async { Done { decision, way, carried } });
-            return;
-        }
-        self.under_way.spawn(async move { Done { decision, way, carried: errand.await } });
+    fn carry(&mut self, cargo: Cargo, errand: impl Future<Output = Carried> + Send + 'static) {
+        // A reply is out already, and only so many forwarders wait.
+        let is_full = self.under_way.len() >= CARRIED_MAX && cargo.frame.is_none();
+        let carrier = match is_full {
+            true => self.under_way.spawn(async { failed("too much is on its way already") }),
+            false => self.under_way.spawn(errand),
+        };
+        self.cargo.insert(carrier.id(), cargo);
+    }
+
+    /// One whose record was not written is not carried.
+    pub fn give_back(&mut self, errand: Errand) {
+        let Errand { decision, task } = errand;
+        let cargo = Cargo { decision, way: task.way(), frame: None };
+        self.carry(cargo, async { failed("it cannot be put on record") });
     }
 }
 
@@ -86,11 +104,12 @@ impl Runtime {
     /// Its record is on disk: now it may have an effect.
     pub(super) fn carry(&mut self, errand: Errand) {
         let Errand { decision, task } = errand;
-        let way = task.way();
+        let cargo = Cargo { decision, way: task.way(), frame: None };
         match task {
             Task::Reply { frame, reply } => {
                 let receipt = self.waiting.answer(frame, reply);
-                self.errands.carry(decision, way, async {
+                let cargo = Cargo { frame: Some(frame), ..cargo };
+                self.errands.carry(cargo, async {
                     match receipt.outcome().await {
                         ReplyOutcome::Delivered => Carried::Delivered,
                         ReplyOutcome::Failed => failed("the hook that asked is gone"),
@@ -98,29 +117,47 @@ impl Runtime {
                     }
                 });
             }
-            Task::End { process } => self.errands.carry(decision, way, end(process)),
-            Task::Focus { pane } => self.errands.carry(decision, way, async move {
+            Task::GoOn { session } => {
+                let carried = self.go_on(&session);
+                self.errands.carry(cargo, async { carried });
+            }
+            Task::Keep => self.errands.carry(cargo, async { Carried::Delivered }),
+            // The broker hands these over itself.
+            Task::Drive { .. } => {
+                self.errands.carry(cargo, async { failed("it is not driven from here") });
+            }
+            Task::End { process } => self.errands.carry(cargo, end(process)),
+            Task::Focus { pane } => self.errands.carry(cargo, async move {
                 match spawn_blocking(move || pane.select()).await {
-                    Ok(true) => Carried::Delivered,
-                    Ok(false) | Err(_) => failed("its tmux pane is gone"),
+                    Ok(Fronted::Shown) => Carried::Delivered,
+                    Ok(Fronted::Unattached) => {
+                        failed("no terminal is attached to its tmux; it is in front there now")
+                    }
+                    Ok(Fronted::Gone) | Err(_) => failed("its tmux pane is gone"),
                 }
             }),
             Task::Answer { session, request, agent, call, answer, .. } => {
                 let receipt = self.to_server(&session, &agent, |harness| match harness {
                     Harness::Codex => {
-                        let decision = answer.clone();
-                        call.clone()
-                            .map(|call| ServerTask::Codex(codex::Task::Answer { call, decision }))
+                        let (decision, turn) = (answer.clone(), plan_turn(&request));
+                        let what = match (call.clone(), turn.map(str::to_owned)) {
+                            (Some(call), _) => Some(codex::Task::Answer { call, decision }),
+                            (None, Some(turn)) => Some(codex::Task::JudgePlan { turn, decision }),
+                            (None, None) => None,
+                        };
+                        what.map(ServerTask::Codex)
                     }
                     Harness::Opencode | Harness::KiloCode => {
                         let (request, decision) = (request.to_string(), answer.clone());
                         Some(ServerTask::Opencode(opencode::Task::Answer { request, decision }))
                     }
-                    Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => {
-                        None
-                    }
+                    Harness::ClaudeCode
+                    | Harness::GeminiCli
+                    | Harness::Cline
+                    | Harness::Acp
+                    | Harness::Native => None,
                 });
-                self.errands.carry(decision, way, on_server(receipt));
+                self.errands.carry(cargo, on_server(receipt));
             }
             Task::Prompt { session, text, .. } => {
                 let receipt = self.to_server(&session, &AgentId::MAIN, |harness| {
@@ -131,30 +168,65 @@ impl Runtime {
                         opencode::Task::Prompt { text },
                     )
                 });
-                self.errands.carry(decision, way, on_server(receipt));
+                self.errands.carry(cargo, on_server(receipt));
             }
             Task::Interrupt { session, .. } => {
                 let receipt = self.to_server(&session, &AgentId::MAIN, |harness| {
                     ServerTask::of(harness, codex::Task::Interrupt, opencode::Task::Interrupt)
                 });
-                self.errands.carry(decision, way, on_server(receipt));
+                self.errands.carry(cargo, on_server(receipt));
             }
-            Task::Yolo { session, on, .. } => {
-                let receipt = self.to_server(&session, &AgentId::MAIN, |harness| match harness {
-                    Harness::Codex if on => Some(ServerTask::Codex(codex::Task::Yolo)),
-                    Harness::Codex => {
-                        Some(ServerTask::Codex(codex::Task::EndYolo { before: None }))
+            Task::Yolo { session, .. } => {
+                let receipt = self.to_codex(&session, codex::Task::Yolo);
+                self.errands.carry(cargo, async {
+                    match settled(receipt).await {
+                        Ok(before @ Some(_)) => Carried::Switched { before },
+                        // It was so already: what is remembered still holds.
+                        Ok(None) => Carried::Delivered,
+                        Err(carried) => carried,
                     }
-                    Harness::ClaudeCode
-                    | Harness::GeminiCli
-                    | Harness::KiloCode
-                    | Harness::Cline
-                    | Harness::Opencode
-                    | Harness::Acp => None,
                 });
-                self.errands.carry(decision, way, on_server(receipt));
+            }
+            Task::EndYolo { session, before, expecting, .. } => {
+                let receipt = self.to_codex(&session, codex::Task::EndYolo { before, expecting });
+                self.errands.carry(cargo, async {
+                    match settled(receipt).await {
+                        Ok(_) => Carried::Switched { before: None },
+                        Err(carried) => carried,
+                    }
+                });
             }
         }
+    }
+
+    /// Lets the recording go on that a session is played from.
+    fn go_on(&self, session: &SessionId) -> Carried {
+        let told = self.recordings.as_ref().zip(self.broker.vendor_id(session).cloned());
+        match told.map(|(recordings, name)| recordings.send(name)) {
+            Some(Ok(_)) => Carried::Delivered,
+            Some(Err(_)) | None => failed("the recording has ended"),
+        }
+    }
+
+    /// Has Codex's daemon asked what a thread waits for. It tells so as it tells the rest.
+    pub(super) fn look_into(&mut self, session: &SessionId, agent: &AgentId) {
+        if let Some((Harness::Codex, vendor_id)) = self.broker.named_on_server(session) {
+            self.codex_daemon.look_into(name_on_server(&vendor_id, agent));
+        }
+    }
+
+    /// Of all clients' servers only Codex's has a switch of its own.
+    fn to_codex(&self, session: &SessionId, task: codex::Task) -> Option<ErrandReceipt> {
+        self.to_server(session, &AgentId::MAIN, |harness| match harness {
+            Harness::Codex => Some(ServerTask::Codex(task)),
+            Harness::ClaudeCode
+            | Harness::GeminiCli
+            | Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp
+            | Harness::Native => None,
+        })
     }
 
     /// Sends somebody to the server that a session lives on, if there is one.
@@ -165,11 +237,7 @@ impl Runtime {
         task: impl FnOnce(Harness) -> Option<ServerTask>,
     ) -> Option<ErrandReceipt> {
         let (harness, vendor_id) = self.broker.named_on_server(session)?;
-        // A subagent is a session of its own there.
-        let session = match agent.is_main() {
-            true => vendor_id.to_string(),
-            false => agent.as_str().to_owned(),
-        };
+        let session = name_on_server(&vendor_id, agent);
         Some(match task(harness)? {
             ServerTask::Codex(what) => {
                 self.codex_daemon.carry(codex::Errand { thread: session, what })
@@ -178,6 +246,14 @@ impl Runtime {
                 self.opencode_servers.carry(opencode::Errand { session, what })
             }
         })
+    }
+}
+
+/// A subagent is a session of its own there.
+fn name_on_server(vendor_id: &str, agent: &AgentId) -> String {
+    match agent.is_main() {
+        true => vendor_id.to_owned(),
+        false => agent.as_str().to_owned(),
     }
 }
 
@@ -191,19 +267,31 @@ impl ServerTask {
         match harness {
             Harness::Codex => Some(Self::Codex(codex)),
             Harness::Opencode | Harness::KiloCode => Some(Self::Opencode(opencode)),
-            Harness::ClaudeCode | Harness::GeminiCli | Harness::Cline | Harness::Acp => None,
+            Harness::ClaudeCode
+            | Harness::GeminiCli
+            | Harness::Cline
+            | Harness::Acp
+            | Harness::Native => None,
         }
     }
 }
 
 async fn on_server(receipt: Option<ErrandReceipt>) -> Carried {
-    let Some(receipt) = receipt else { return failed("its server is not in reach") };
+    match settled(receipt).await {
+        Ok(_) => Carried::Delivered,
+        Err(carried) => carried,
+    }
+}
+
+/// What the server said when it was done, or what became of the errand instead.
+async fn settled(receipt: Option<ErrandReceipt>) -> Result<Option<String>, Carried> {
+    let Some(receipt) = receipt else { return Err(failed("its server is not in reach")) };
     match receipt.await {
-        ErrandOutcome::Done { .. } => Carried::Delivered,
+        ErrandOutcome::Done { detail } => Ok(detail),
         ErrandOutcome::Refused { why } | ErrandOutcome::Unreachable { why } => {
-            Carried::Failed { why }
+            Err(Carried::Failed { why })
         }
-        ErrandOutcome::Lost => Carried::Lost,
+        ErrandOutcome::Lost => Err(Carried::Lost),
     }
 }
 
@@ -235,4 +323,25 @@ async fn end(key: ProcessKey) -> Carried {
 
 fn failed(why: &str) -> Carried {
     Carried::Failed { why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_carrier_that_breaks_down_leaves_its_decision_in_doubt_and_nobody_waiting() {
+        let mut errands = Errands::default();
+        let (caller, told) = oneshot::channel();
+        let decision = DecisionId::new("d");
+        let taken = Taken { decision: decision.clone(), standing: Standing::InFlight };
+        errands.tell_later(Ok(taken), caller);
+        let cargo = Cargo { decision: decision.clone(), way: Way::new("codex"), frame: None };
+        errands.carry(cargo, async { panic!("broken down") });
+        let done = errands.next().await;
+        assert_eq!((&done.cargo.decision, &done.carried), (&decision, &Carried::Lost));
+        let unsettled = Taken { decision, standing: Standing::Unsettled };
+        errands.settle(&unsettled);
+        assert_eq!(told.await.expect("told"), Ok(unsettled));
+    }
 }

@@ -1,8 +1,11 @@
 //! How others speak to the loop: each question carries the place for its answer.
 
+use qd_harness::native::StreamEvent;
 use qd_harness::usage::Sum;
 use qd_harness::{Channel, Harness};
 use qd_session::id::SessionId;
+use qd_session::logbook::Brief;
+use qd_session::machine::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,9 +18,11 @@ use crate::broker::{NotFound, Past};
 use crate::card::Card;
 use crate::desk::{Answering, Commanding, Declined, Taken};
 use crate::detail::{Detail, NoDetail};
+use crate::driving::{HarnessOffer, Unspawned};
 use crate::history::SessionKey;
 use crate::hook_intake::{Frame, FrameId, HookReply};
 use crate::limits::READERS_MAX;
+use crate::telemetry::Meter;
 use crate::transcript::{self, Page, Part, Unread, Whose};
 
 /// What became of something that was handed in.
@@ -43,6 +48,10 @@ pub enum News {
     Removed(SessionId),
     /// What all sessions have cost on the operator's day.
     Today(Sum),
+    /// A driven session took a step.
+    Changed(Box<Shown>),
+    /// A piece of an answer that a driven session is being given.
+    Streamed(Box<StreamEvent>),
 }
 
 /// The board at one moment, and what becomes of it.
@@ -196,6 +205,10 @@ pub enum Order {
         word: String,
         reply: oneshot::Sender<Result<Option<Box<Card>>, NotFound>>,
     },
+    Chat {
+        folder: String,
+        reply: oneshot::Sender<Option<Box<Card>>>,
+    },
     Past {
         wanted: Past,
         reply: oneshot::Sender<Vec<Card>>,
@@ -222,10 +235,29 @@ pub enum Order {
         commanding: Box<Commanding>,
         reply: oneshot::Sender<Result<Taken, Declined>>,
     },
+    Spawn {
+        wanted: Box<SpawnWanted>,
+        reply: SpawnReply,
+    },
+    Offers {
+        reply: oneshot::Sender<Vec<HarnessOffer>>,
+    },
     Health {
         reply: oneshot::Sender<Health>,
     },
+    Meter {
+        reply: oneshot::Sender<Meter>,
+    },
 }
+
+/// A session that somebody wants driven.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpawnWanted {
+    pub harness: Harness,
+    pub brief: Brief,
+}
+
+pub type SpawnReply = oneshot::Sender<Result<SessionId, Unspawned>>;
 
 impl Handle {
     pub(super) fn new(orders: mpsc::Sender<Order>, databases: Arc<[PathBuf]>) -> Self {
@@ -290,6 +322,11 @@ impl Handle {
         self.ask(|reply| Order::Card { word: word.to_owned(), reply }).await
     }
 
+    /// The card of the conversation that is led about a folder.
+    pub async fn chat(&self, folder: &str) -> Result<Option<Box<Card>>, Gone> {
+        self.ask(|reply| Order::Chat { folder: folder.to_owned(), reply }).await
+    }
+
     /// Sessions of the past, the latest first.
     pub async fn past(&self, wanted: Past) -> Result<Vec<Card>, Gone> {
         self.ask(|reply| Order::Past { wanted, reply }).await
@@ -352,6 +389,26 @@ impl Handle {
         self.ask(|reply| Order::Command { commanding: Box::new(commanding), reply }).await
     }
 
+    /// Begins a session of our own, and waits until it is on record. It goes on by commands.
+    pub async fn spawn_session(
+        &self,
+        wanted: SpawnWanted,
+    ) -> Result<Result<SessionId, Unspawned>, Gone> {
+        let workspace = PathBuf::from(&*wanted.brief.workspace);
+        // A folder on a network may take its time.
+        let looked =
+            tokio::task::spawn_blocking(move || workspace.is_absolute() && workspace.is_dir());
+        if !looked.await.unwrap_or(false) {
+            return Ok(Err(Unspawned::NoWorkspace));
+        }
+        self.ask(|reply| Order::Spawn { wanted: Box::new(wanted), reply }).await
+    }
+
+    /// Which harnesses a session can be begun with.
+    pub async fn offers(&self) -> Result<Vec<HarnessOffer>, Gone> {
+        self.ask(|reply| Order::Offers { reply }).await
+    }
+
     /// How many look at the board.
     pub fn presence(&self) -> &Presence {
         &self.presence
@@ -359,6 +416,11 @@ impl Handle {
 
     pub async fn health(&self) -> Result<Health, Gone> {
         self.ask(|reply| Order::Health { reply }).await
+    }
+
+    /// What driven sessions did since the start, counted.
+    pub async fn meter(&self) -> Result<Meter, Gone> {
+        self.ask(|reply| Order::Meter { reply }).await
     }
 
     async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Result<T, Gone> {

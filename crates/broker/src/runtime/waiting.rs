@@ -87,6 +87,11 @@ impl Waiting {
         ReplyReceipt(receipt)
     }
 
+    /// Whether somebody waits under that id now.
+    pub fn has(&self, frame: FrameId) -> bool {
+        self.waiters.contains_key(&frame)
+    }
+
     /// Lets a forwarder go without an answer.
     pub fn release(&mut self, frame: FrameId) {
         drop(self.answer(frame, HookReply::release()));

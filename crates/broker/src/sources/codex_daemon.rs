@@ -6,7 +6,8 @@
 //! We let another client greet it first ([`company`]).
 //! Invariant: observing only looks. It subscribes to no thread, so that no request for approval
 //! comes to us and no thread is kept loaded for us; and what comes nevertheless is not answered.
-//! What the operator wants done goes by an [`errand`], on a connection of its own.
+//! What the operator wants done goes by an [`errand`], on a connection of its own; so does a look
+//! into what a thread waits for, which only those who subscribe are told.
 
 mod company;
 pub mod errand;
@@ -27,6 +28,7 @@ use qd_session::moment::Timestamp;
 use serde_json::json;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
@@ -42,8 +44,8 @@ use super::processes::{Process, Processes};
 use super::watch::{Root, Tells};
 use crate::Error;
 use crate::limits::{
-    DAEMON_ALONE_WAIT, DAEMON_GREETING_WAIT, DAEMON_PING_EVERY, SERVER_MESSAGE_BYTES_MAX,
-    SERVER_REPLY_WAIT, SOCKET_LOOK_EVERY, SOCKET_MISSED_EVERY,
+    DAEMON_ALONE_WAIT, DAEMON_GREETING_WAIT, DAEMON_PING_EVERY, ERRANDS_MAX,
+    SERVER_MESSAGE_BYTES_MAX, SERVER_REPLY_WAIT, SOCKET_LOOK_EVERY, SOCKET_MISSED_EVERY,
 };
 
 /// The source. Dropping it ends its connection.
@@ -53,6 +55,8 @@ pub struct CodexDaemon {
     socket: PathBuf,
     held: watch::Receiver<BTreeSet<String>>,
     errands: Errands,
+    outlet: Outlet,
+    looks: JoinSet<()>,
 }
 
 impl CodexDaemon {
@@ -62,6 +66,7 @@ impl CodexDaemon {
         let (tell, heard) = live::channel();
         let what = (Harness::Codex, Channel::AppServer);
         let outlet = Outlet::new(what, socket.to_string_lossy().into(), None, now, tell);
+        let told = outlet.clone();
         let processes = Processes::new()?;
         let bell = Doorbell::at("qd-codex-socket", vec![root(&socket)], Rings::ForNews)?;
         let (hold, held) = watch::channel(BTreeSet::new());
@@ -81,7 +86,8 @@ impl CodexDaemon {
             let Err(Unheard) = observer.run().await;
         });
         let inbox = Inbox::new(heard, task);
-        Ok(Self { inbox, socket, held, errands: Errands::default() })
+        let (errands, looks) = (Errands::default(), JoinSet::new());
+        Ok(Self { inbox, socket, held, errands, outlet: told, looks })
     }
 
     /// The next thing. May be dropped and asked again.
@@ -92,6 +98,25 @@ impl CodexDaemon {
     /// Whether the daemon has loaded this thread, as far as was heard.
     pub fn holds(&self, thread: &str) -> bool {
         self.held.borrow().contains(thread)
+    }
+
+    /// Asks what a thread waits for: a short subscription, on a connection of its own. What the
+    /// daemon asks then is news as everything it says. Where too many look, it stays unknown.
+    pub fn look_into(&mut self, thread: String) {
+        while self.looks.try_join_next().is_some() {}
+        if self.looks.len() >= ERRANDS_MAX || !self.holds(&thread) {
+            return;
+        }
+        let (socket, outlet) = (self.socket.clone(), self.outlet.clone());
+        self.looks.spawn(async move {
+            // It tells of some moment since now: news of a later one are newer.
+            let at = (outlet.now)();
+            let asked = errand::look_into(socket, &thread).await;
+            let message =
+                |asked: String| outlet.message(Direction::FromAgent, at, asked.into_bytes());
+            // Nobody listens at the end.
+            let _ = outlet.tell(asked.into_iter().map(message).collect()).await;
+        });
     }
 
     /// Has an errand done. It is refused for a thread that the daemon does not hold. Must be

@@ -5,6 +5,7 @@
 //! are observed here, because a registry file says nothing when its process is killed.
 //! Invariant: lines of one file come in order; a position kept with each line makes it come once.
 
+mod lively;
 mod reading;
 mod registry;
 

@@ -10,13 +10,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use qd_session::id::ProcessKey;
 use qd_session::moment::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use crate::Error;
-use crate::limits::{PROCESS_POLL_EVERY as POLL_EVERY, PROCESSES_MAX};
+use crate::limits::{KIN_MAX, PROCESS_POLL_EVERY as POLL_EVERY, PROCESSES_MAX};
 
 /// One process, for as long as this machine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +64,29 @@ impl Process {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
         let number = stat_fields(&stat)?.nth(4)?;
         tty_name(str::from_utf8(number).ok()?.parse().ok()?)
+    }
+
+    /// As signals spell it.
+    pub fn key(self) -> ProcessKey {
+        ProcessKey::new(format!("{}:{}", self.pid, self.start))
+    }
+
+    /// All that it and what it started have started, as far as that can be seen.
+    pub fn descendants(self) -> Vec<Self> {
+        let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let all = pids.filter_map(Self::with_pid);
+        let mut left: Vec<(Self, u32)> = all.filter_map(|it| Some((it, it.parent()?))).collect();
+        let mut found = vec![self];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).filter(|_| found.len() < KIN_MAX) {
+            let parent = parent.pid;
+            let (children, others) = left.into_iter().partition(|(_, above)| *above == parent);
+            found.extend(Vec::into_iter(children).map(|(child, _)| child));
+            left = others;
+            next += 1;
+        }
+        found.split_off(1)
     }
 
     /// False once it is known to have ended, though its parent may not have noticed.

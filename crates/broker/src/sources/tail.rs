@@ -183,6 +183,11 @@ impl Tail {
         }
     }
 
+    /// False if the file looks as it did when it was read to its end.
+    pub fn is_behind(&self, seen: Seen) -> bool {
+        self.seen != Some(seen) || self.read_to != seen.size
+    }
+
     fn look(&mut self, seen: Seen) -> Look {
         let before = self.seen.replace(seen);
         if before.is_some_and(|before| !before.same_file(seen)) {
@@ -308,8 +313,8 @@ impl TailReader {
         self.tail.let_go();
     }
 
-    /// Gives out what is new, about `budget_bytes` of it at most, through `window` (at least
-    /// [`MARK_BYTES`] long).
+    /// Gives out what is new, about `budget_bytes` of it at most, through `window` (longer than
+    /// [`MARK_BYTES`]).
     pub fn read_on(
         &mut self,
         window: &mut [u8],
@@ -363,37 +368,40 @@ fn read_on(
     budget_bytes: u64,
     emit: &mut dyn FnMut(Piece<'_>),
 ) -> io::Result<Progress> {
-    let restart = match tail.look(seen) {
+    let mut restart = match tail.look(seen) {
         Look::Unchanged => return Ok(Progress::Waiting),
         Look::Restart(why) => Some(why),
-        Look::ReadOn => {
-            let mark = &mut window[..usize::from(tail.before_read_to.len)];
-            let offset = tail.read_to - mark.len() as u64;
-            let mut filled = 0;
-            while filled < mark.len() {
-                match read_at(&mut mark[filled..], offset + filled as u64)? {
-                    0 => break,
-                    count => filled += count,
-                }
-            }
-            (!tail.recognises(&mark[..filled])).then_some(Restart::Rewritten)
-        }
+        Look::ReadOn => None,
     };
-    if let Some(why) = restart {
-        tail.restart();
-        emit(Piece::Restarted(why));
-    }
     let mut budget = budget_bytes;
-    while budget > 0 {
-        match read_at(window, tail.read_to)? {
-            0 => return Ok(Progress::Waiting),
-            count => {
-                tail.take(&window[..count], emit);
-                budget = budget.saturating_sub(count as u64);
+    loop {
+        if let Some(why) = restart.take() {
+            tail.restart();
+            emit(Piece::Restarted(why));
+        }
+        if budget == 0 {
+            return Ok(Progress::More);
+        }
+        // Together with the bytes before them: a file may be written anew between two reads.
+        let mark_len = usize::from(tail.before_read_to.len);
+        let offset = tail.read_to - mark_len as u64;
+        let mut filled = 0;
+        while filled <= mark_len {
+            match read_at(&mut window[filled..], offset + filled as u64)? {
+                0 => break,
+                count => filled += count,
             }
         }
+        let (mark, fresh) = window[..filled].split_at(filled.min(mark_len));
+        if !tail.recognises(mark) {
+            restart = Some(Restart::Rewritten);
+        } else if fresh.is_empty() {
+            return Ok(Progress::Waiting);
+        } else {
+            tail.take(fresh, emit);
+            budget = budget.saturating_sub(fresh.len() as u64);
+        }
     }
-    Ok(Progress::More)
 }
 
 #[cfg(test)]
@@ -579,6 +587,37 @@ mod tests {
         let pieces = paper.read(&mut tail);
         assert_eq!(pieces[0], Piece::Restarted(Restart::Rewritten));
         assert_eq!(lines(&pieces), [b"six", b"ten"]);
+    }
+
+    #[test]
+    fn a_file_written_anew_while_it_is_read_loses_no_line() {
+        let generation = |name: &str| {
+            let lines: Vec<String> = (0..40).map(|line| format!("{name} {line}\n")).collect();
+            lines.concat().into_bytes()
+        };
+        let (old, new) = (generation("old"), generation("fresh"));
+        for rewritten_after in 1..4 {
+            let mut reads = 0;
+            let read_at = |buffer: &mut [u8], offset: u64| {
+                reads += 1;
+                let bytes = if reads <= rewritten_after { &old } else { &new };
+                let rest = bytes.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
+                let count = rest.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&rest[..count]);
+                Ok(count)
+            };
+            let seen = Seen { size: old.len() as u64, ..Seen::default() };
+            let mut told: Vec<Vec<u8>> = Vec::new();
+            let mut window = [0; 128];
+            let mut tail = Tail::from_start();
+            read_on(&mut tail, seen, read_at, &mut window, 1 << 20, &mut |piece| match piece {
+                Piece::Line { bytes, .. } => told.push(bytes.to_vec()),
+                Piece::Restarted(_) => told.clear(),
+                Piece::TooLong { .. } | Piece::Unreadable(_) => panic!("{piece:?}"),
+            })
+            .unwrap();
+            assert_eq!(told, complete_lines(&new));
+        }
     }
 
     #[test]

@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 use super::processes::Process;
 use crate::Error;
 use crate::limits::{
-    ENVIRONMENT_BYTES_MAX, TERMINAL_TEXT_BYTES_MAX, TERMINALS_MAX, TMUX_LOOK_EVERY, TMUX_WAIT,
+    ENVIRONMENT_BYTES_MAX, TERMINAL_TEXT_BYTES_MAX, TERMINALS_MAX, TMUX_LOOK_EVERY,
+    TMUX_TEXT_BYTES_MAX, TMUX_WAIT,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,11 +56,53 @@ impl Terminal {
     }
 }
 
+/// What became of a pane that was to be brought to the front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fronted {
+    Shown,
+    /// It is in front, and no terminal shows that tmux server.
+    Unattached,
+    Gone,
+}
+
 impl Pane {
-    /// Brings it to the front of whoever looks at that tmux server; false where it is gone.
-    pub fn select(&self) -> bool {
-        let told = |words: &[&str]| tmux(&self.socket, words).is_some();
-        told(&["select-window", "-t", &self.id]) && told(&["select-pane", "-t", &self.id])
+    /// Brings it to the front of whoever looks at that tmux server. Who looks at another session
+    /// of it is brought over: of several, the one that was used last.
+    pub fn select(&self) -> Fronted {
+        let ask = |words: &[&str]| tmux(&self.socket, words);
+        let told = |words: &[&str]| ask(words).is_some();
+        let front =
+            told(&["select-window", "-t", &self.id]) && told(&["select-pane", "-t", &self.id]);
+        let session = ask(&["display-message", "-p", "-t", &self.id, "#{session_id}"]);
+        let Some(session) = session.filter(|_| front) else { return Fronted::Gone };
+        let clients = ask(&["list-clients", "-F", CLIENT]).unwrap_or_default();
+        let clients: Vec<Client<'_>> = clients.lines().filter_map(Client::read).collect();
+        if clients.iter().any(|client| client.session == session) {
+            return Fronted::Shown;
+        }
+        let last = clients.iter().max_by_key(|client| client.active_at);
+        let Some(client) = last else { return Fronted::Unattached };
+        match told(&["switch-client", "-c", client.name, "-t", &self.id]) {
+            true => Fronted::Shown,
+            false => Fronted::Unattached,
+        }
+    }
+}
+
+/// A terminal that shows a tmux server.
+struct Client<'a> {
+    active_at: u64,
+    session: &'a str,
+    name: &'a str,
+}
+
+const CLIENT: &str = "#{client_activity} #{session_id} #{client_name}";
+
+impl<'a> Client<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut parts = line.splitn(3, ' ');
+        let (active_at, session, name) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self { active_at: active_at.parse().ok()?, session, name })
     }
 }
 
@@ -171,8 +214,7 @@ fn tmux(socket: &str, words: &[&str]) -> Option<String> {
         }
     };
     let mut text = String::new();
-    let bound = u64::try_from(TERMINAL_TEXT_BYTES_MAX).unwrap_or(u64::MAX);
-    child.stdout.take()?.take(bound).read_to_string(&mut text).ok()?;
+    child.stdout.take()?.take(TMUX_TEXT_BYTES_MAX).read_to_string(&mut text).ok()?;
     status.success().then(|| text.trim_end().to_owned())
 }
 

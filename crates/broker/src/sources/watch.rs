@@ -357,7 +357,7 @@ impl Watch {
             if self.dirs.get(&path).is_some_and(|dir| dir.identity != identity) {
                 self.leave(&path);
             }
-            if self.identities.contains_key(&identity) || !self.enters(root, &path) {
+            if self.is_entered(identity) || !self.enters(root, &path) {
                 continue;
             }
             if self.dirs.len() >= WATCHED_DIRS_MAX {
@@ -381,6 +381,18 @@ impl Watch {
                 Err(error) => self.trouble(&path, &error),
             }
         }
+    }
+
+    /// True if a directory is known and stands where it was. The number of one that was removed
+    /// may have been given to another before its removal is heard of.
+    fn is_entered(&mut self, directory: Identity) -> bool {
+        let Some(known) = self.identities.get(&directory).cloned() else { return false };
+        let stands = identity(&known).is_ok_and(|now| now == directory);
+        if !stands {
+            self.identities.remove(&directory);
+            self.leave(&known);
+        }
+        stands
     }
 
     /// Looks at what is in a directory that is known.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use qd_broker::sources::codex_daemon::CodexDaemon;
 use qd_broker::sources::live::{NoticeKind, SourceNews, SourceSignal};
 use qd_broker::sources::opencode_servers::OpencodeServers;
-use qd_broker::{Broker, Card, Input};
+use qd_broker::{Broker, Card, Input, Output};
 use qd_session::moment::Timestamp;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -39,12 +39,15 @@ pub struct Board {
     pub notices: Vec<NoticeKind>,
     /// Each state that was shown, as `state`, for all sessions.
     pub shown: Vec<String>,
+    /// Whether the daemon is asked what a thread waits for.
+    pub is_curious: bool,
 }
 
 impl Board {
     pub fn of(source: Source) -> Self {
         let (signals, notices, shown) = (Vec::new(), Vec::new(), Vec::new());
-        Self { source, broker: Broker::default(), signals, notices, shown }
+        let broker = Broker::default();
+        Self { source, broker, signals, notices, shown, is_curious: false }
     }
 
     pub fn cards(&self) -> Vec<Card> {
@@ -112,8 +115,14 @@ impl Board {
             None => Input::Woken,
         };
         for output in self.broker.handle(now(), input) {
-            if let qd_broker::Output::Show(card) = output {
+            if let Output::Show(card) = output {
                 self.shown.push(state(&card));
+            } else if let Output::LookInto { session, .. } = output
+                && let Source::Codex(daemon) = &mut self.source
+                && self.is_curious
+            {
+                let (_, thread) = self.broker.named_on_server(&session).expect("a session");
+                daemon.look_into(thread.to_string());
             }
         }
     }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use qd_broker::sources::codex_daemon::errand::{Errand, Task};
+use qd_broker::Card;
+use qd_broker::sources::codex_daemon::errand::{Errand, Expecting, Task};
 use qd_broker::sources::errand::ErrandOutcome;
 use qd_session::decision::{Answer, Decision, Scope};
 use qd_session::id::CallId;
@@ -202,6 +203,30 @@ async fn a_rule_is_kept_where_codex_offers_one() -> Result<()> {
     Ok(())
 }
 
+/// Only the daemon is heard here, as where a script of code mode calls and no hooks are installed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_the_daemon_tells_of_is_looked_into_and_can_be_answered() -> Result<()> {
+    let mut world = World::new(&[])?;
+    world.board.is_curious = true;
+    world.model.then(Script::new().replies(world.wants("made")).says("The file is there."));
+    world.codex.submit("make the file")?;
+    world.codex.wait_for_text(DIALOG)?;
+    let answerable = |card: &Card| card.requests.iter().any(|one| one.way == Some("codex"));
+    world.board.until("a way", |board| board.cards().iter().any(answerable)).await;
+    let card = world.board.cards().into_iter().find(answerable).expect("it was there");
+    let [request] = &card.requests[..] else { panic!("{:?}", card.requests) };
+    let shown = request.input.as_ref().expect("what is asked").to_string();
+    assert!(shown.contains("touch") && shown.contains("made"), "{shown}");
+    assert!(world.codex.screen().contains(DIALOG), "a look changes nothing");
+    let call = CallId::new(request.request_id.as_str());
+    assert_eq!(world.decide(&card.vendor_id, &call, allow(Scope::Once)).await, DONE);
+    world.codex.wait_for_text("The file is there.")?;
+    assert!(world.made("made").exists());
+    world.board.until_state("idle").await;
+    assert!(world.board.cards().iter().all(|card| card.requests.is_empty()));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_comes_after_the_terminal_is_refused() -> Result<()> {
     let mut world = World::new(&[])?;
@@ -255,6 +280,64 @@ async fn a_question_is_answered() -> Result<()> {
     world.goes_on("tea")
 }
 
+/// The name of the last turn, by the thread's rollout.
+fn last_turn(home: &Home, thread: &str) -> String {
+    let rollout = rollout(home, thread).expect("a rollout");
+    let lines = rollout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let started = lines.filter(|line| line["payload"]["type"] == "task_started");
+    let mut turns =
+        started.filter_map(|line| line["payload"]["turn_id"].as_str().map(str::to_owned));
+    turns.next_back().expect("a turn")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_sent_back_with_a_sentence_and_the_next_one_is_done() -> Result<()> {
+    let mut world = World::new(&[])?;
+    let plans = |plan: &str| {
+        Reply::says(format!("<proposed_plan>\n# {plan}\n\n- one step\n</proposed_plan>"))
+    };
+    let touch = json!({ "cmd": "touch done-by-plan" });
+    let script = Script::new()
+        .when_user_says("plan a file", plans("First plan"))
+        .when_user_says("smaller, please", plans("Second plan"))
+        .when_user_says("Implement the plan", Reply::calls("exec_command", touch))
+        .says("It is done.");
+    world.model.then(script);
+    world.codex.submit("/plan")?;
+    world.codex.wait_for_text("Plan mode (shift")?;
+    world.codex.submit("plan a file")?;
+    world.codex.wait_for_text("Implement this plan?")?;
+    let thread = world.thread("idle").await;
+    let judge = |turn: &str, decision| Task::JudgePlan { turn: turn.to_owned(), decision };
+    let (first, approve) = (last_turn(&world.home, &thread), Decision::ApprovePlan { mode: None });
+    let reject = Decision::RejectPlan { feedback: Some("smaller, please".into()) };
+    assert_eq!(world.carry(&thread, judge(&first, reject)).await, DONE);
+    world.board.until_state("thinking").await;
+    world.board.until_state("idle").await;
+    world.codex.wait_for_text("Second plan")?;
+    let stale = world.carry(&thread, judge(&first, approve.clone())).await;
+    assert_eq!(refused(stale), "it is not open any more");
+    let second = last_turn(&world.home, &thread);
+    assert_eq!(world.carry(&thread, judge(&second, approve)).await, DONE);
+    world.codex.wait_for_text("It is done.")?;
+    assert!(world.home.workspace().join("done-by-plan").exists(), "it left plan mode");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_says_why_into_the_turn() -> Result<()> {
+    let mut world = World::new(&[])?;
+    let said = Reply::says("In the workspace then.");
+    let script = Script::new().when_user_says("use the workspace", said);
+    let (thread, call) = world.ask_for("denied", script).await?;
+    let message = Some("use the workspace".to_owned());
+    let denied = Decision::Deny { message, interrupt: false };
+    assert_eq!(world.decide(&thread, &call, denied).await, DONE);
+    world.codex.wait_for_text("In the workspace then.")?;
+    assert!(!world.made("denied").exists());
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_prompted_steered_and_interrupted() -> Result<()> {
     let mut world = World::new(&[])?;
@@ -301,6 +384,7 @@ async fn nobody_is_asked_from_the_next_turn_on_until_it_is_ended() -> Result<()>
         panic!("it is taken while somebody is asked");
     };
     assert!(before.is_some());
+    assert_eq!(world.carry(&thread, Task::Yolo).await, DONE, "it is so already");
     // What waits, waits on.
     assert!(world.codex.screen().contains(DIALOG));
     assert_eq!(world.decide(&thread, &call, allow(Scope::Once)).await, DONE);
@@ -315,7 +399,10 @@ async fn nobody_is_asked_from_the_next_turn_on_until_it_is_ended() -> Result<()>
     assert!(world.made("second").exists());
     world.board.until_state("idle").await;
 
-    assert_eq!(world.carry(&thread, Task::EndYolo { before }).await, DONE);
+    let expecting = Expecting::Yolo;
+    let end = Task::EndYolo { before, expecting };
+    assert_eq!(world.carry(&thread, end.clone()).await, DONE);
+    assert_eq!(refused(world.carry(&thread, end).await), "it is not in YOLO");
     let (_, call) = world.ask_for("third", says("The third is there.")).await?;
     assert!(!world.made("third").exists());
     assert_eq!(world.decide(&thread, &call, allow(Scope::Once)).await, DONE);

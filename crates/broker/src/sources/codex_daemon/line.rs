@@ -34,6 +34,21 @@ pub struct Asked {
     item: Option<String>,
 }
 
+impl Asked {
+    fn is_of(&self, thread: &str) -> bool {
+        self.thread.as_deref() == Some(thread)
+    }
+
+    fn is_about(&self, thread: &str, item: &str) -> bool {
+        self.is_of(thread) && self.item.as_deref() == Some(item)
+    }
+
+    fn message(&self) -> String {
+        let (rpc, method, params) = (&self.rpc, Value::from(self.method.as_str()), &self.params);
+        format!(r#"{{"id":{rpc},"method":{method},"params":{params}}}"#)
+    }
+}
+
 /// What a message was.
 #[derive(Debug)]
 pub enum Heard {
@@ -119,11 +134,23 @@ impl Line {
 
     /// Takes the open request about this item of this thread.
     pub fn take_request(&mut self, thread: &str, item: &str) -> Option<Asked> {
-        let is_it = |asked: &Asked| {
-            asked.thread.as_deref() == Some(thread) && asked.item.as_deref() == Some(item)
-        };
-        let at = self.requests.iter().position(is_it)?;
+        let at = self.requests.iter().position(|asked| asked.is_about(thread, item))?;
         Some(self.requests.remove(at))
+    }
+
+    pub fn has_request_about(&self, thread: &str, item: &str) -> bool {
+        self.requests.iter().any(|asked| asked.is_about(thread, item))
+    }
+
+    /// Whether anything of this thread is open.
+    pub fn has_request(&self, thread: &str) -> bool {
+        self.requests.iter().any(|asked| asked.is_of(thread))
+    }
+
+    /// The open requests of this thread, as the daemon sent them.
+    pub fn requests_of(&self, thread: &str) -> Vec<String> {
+        let its = self.requests.iter().filter(|asked| asked.is_of(thread));
+        its.map(Asked::message).collect()
     }
 
     /// The next message. What is not understood is `Other`.

@@ -14,12 +14,13 @@ use qd_session::limits::MISSING_PROCESS_GRACE_MS;
 use qd_session::moment::Timestamp;
 use tokio::sync::mpsc::Sender;
 
+use super::lively::Lively;
 use super::registry::{self, Contents, Registered};
 use super::{FileNotice, FileSignal, Heard, News};
 use crate::Error;
 use crate::limits::{
     FILE_TURN_BYTES, HALF_LINES_BYTES_MAX, HEAD_BYTES, HEAD_LINE_BYTES_MAX, HISTORY_AGE_MS,
-    TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES,
+    LOOK_AGAIN_FOR_MS, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES,
 };
 use crate::sources::places::Place;
 use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader, open};
@@ -33,6 +34,7 @@ pub struct Reading {
     /// Files of which only the end will be read; their beginning says what they are.
     headless: BTreeSet<Arc<Path>>,
     half_lines_bytes: usize,
+    lively: Lively,
     registries: BTreeMap<Arc<Path>, Entry>,
     /// Files with something to read, each once, in turn.
     queue: VecDeque<Arc<Path>>,
@@ -84,6 +86,7 @@ impl Reading {
             tails: BTreeMap::new(),
             headless: BTreeSet::new(),
             half_lines_bytes: 0,
+            lively: Lively::new(),
             registries: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
@@ -111,7 +114,7 @@ impl Reading {
         self.outbox.send()?;
         loop {
             let timeout = match self.queue.is_empty() {
-                true => self.next_missing(),
+                true => self.next_missing().into_iter().chain(self.lively.next_look()).min(),
                 false => Some(Duration::ZERO),
             };
             self.watch.wait(Some(stop.as_fd()), timeout)?;
@@ -122,6 +125,7 @@ impl Reading {
             }
             self.take_changes();
             self.believe_missing();
+            self.look_again();
             self.turn()?;
             self.outbox.send()?;
         }
@@ -143,6 +147,9 @@ impl Reading {
                         None => self.last_of(&path, seen),
                     };
                     self.tails.insert(path.clone(), TailReader::new(path.clone(), tail));
+                    if (self.now)().ms_since(modified(seen)) <= LOOK_AGAIN_FOR_MS {
+                        self.lively.met(&path, modified(seen));
+                    }
                     let news =
                         kept.is_some_and(|kept| kept.seen != seen || kept.offset < seen.size);
                     if news || (kept.is_none() && !self.is_history(seen)) {
@@ -174,6 +181,7 @@ impl Reading {
                 (Some((_, Channel::Registry)), _) => self.read_registry(&path),
                 (Some(_), ChangeKind::Gone) => {
                     self.headless.remove(&path);
+                    self.lively.forget(&path);
                     if let Some(reader) = self.tails.remove(&path) {
                         self.half_lines_bytes -= reader.tail().partial_len();
                     }
@@ -207,6 +215,29 @@ impl Reading {
             self.headless.insert(path.clone());
         }
         Tail::from_last(seen)
+    }
+
+    /// Reads what is new in lively files though nobody told of it, and the registries with them.
+    fn look_again(&mut self) {
+        let Some(lively) = self.lively.take_due((self.now)()) else { return };
+        let is_behind = |path: &&Arc<Path>| {
+            let seen = fs::metadata(path).map(|metadata| Seen::of(&metadata));
+            let tail = self.tails.get(*path).map(TailReader::tail);
+            tail.zip(seen.ok()).is_some_and(|(tail, seen)| tail.is_behind(seen))
+        };
+        let behind: Vec<Arc<Path>> = lively.filter(is_behind).cloned().collect();
+        for path in behind {
+            self.enqueue(path);
+        }
+        let lives = |entry: &Entry| {
+            let process = entry.registered.as_ref().and_then(|registered| registered.process);
+            process.is_some_and(|process| process.is_alive())
+        };
+        let registries = self.registries.iter().filter(|(_, entry)| lives(entry));
+        let registries: Vec<Arc<Path>> = registries.map(|(path, _)| path.clone()).collect();
+        for path in registries {
+            self.read_registry(&path);
+        }
     }
 
     fn take_notices(&mut self) {
@@ -244,6 +275,7 @@ impl Reading {
         let Some(reader) = self.tails.get_mut(path) else { return Progress::Waiting };
         let at = (self.now)();
         let outbox = &mut self.outbox;
+        let before = outbox.batch.len();
         let notice = |notice| Heard::News(News::Notice(notice));
         self.half_lines_bytes -= reader.tail().partial_len();
         let progress = reader.read_on(&mut self.window, FILE_TURN_BYTES, &mut |piece| {
@@ -272,6 +304,10 @@ impl Reading {
             reader.let_go();
         }
         self.half_lines_bytes += reader.tail().partial_len();
+        match self.outbox.batch.len() > before {
+            true => self.lively.had_news(path, at),
+            false => self.lively.met(path, at),
+        }
         progress
     }
 

@@ -173,6 +173,21 @@ fn a_directory_moved_inside_is_told_of_where_it_is() {
     heard.tells("Changed root/b/deep/one.jsonl");
 }
 
+/// File systems give the number of a removed directory to the next one that is made, and that one
+/// may be found before the removal is heard of.
+#[test]
+fn a_directory_with_the_number_of_one_that_is_gone_is_entered() {
+    let folder = Folder::new();
+    folder.write("root/a/one.jsonl", "1\n");
+    let mut heard = Heard::new(&folder, &["root"]);
+    heard.tells("New root/a/one.jsonl");
+    folder.write("fresh/deep/two.jsonl", "1\n");
+    let number = identity(&folder.0.join("fresh/deep")).unwrap();
+    heard.watch.identities.insert(number, folder.0.join("root/gone"));
+    fs::rename(folder.0.join("fresh"), folder.0.join("root/fresh")).unwrap();
+    heard.tells("New root/fresh/deep/two.jsonl");
+}
+
 #[test]
 fn loops_of_links_end_and_linked_directories_are_entered() {
     let folder = Folder::new();

@@ -1,148 +1,13 @@
-//! The broker answers: what is carried is on record first, once, and closes by the agent's own
-//! signals alone.
-
-use qd_broker::desk::{Answering, Carried, Commanding, Declined, Errand, Task};
+use qd_broker::desk::{Answering, Carried, Commanding, Declined, Task};
 use qd_broker::hook_intake::{FrameId, HookReply};
-use qd_broker::{Broker, Card, Input, Output, Staying};
+use qd_broker::{Broker, Input, Output, Staying};
 use qd_harness::{Channel, Direction, Harness, Signal};
-use qd_session::decision::{Body, By, Command, Decision, Record, Refused, Scope, Standing};
-use qd_session::id::{DecisionId, IdempotencyKey, RequestKey, SessionId};
+use qd_session::decision::{Answer, Body, By, Command, Decision, Refused, Standing};
+use qd_session::id::DecisionId;
 use qd_session::moment::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
-const START_MS: u64 = 1_800_000_000_000;
-
-/// A broker with one session of Claude Code, and everything that it put out.
-#[derive(Default)]
-struct Deck {
-    broker: Broker,
-    now_ms: u64,
-    records: Vec<Record>,
-    errands: Vec<Errand>,
-    released: Vec<FrameId>,
-    card: Option<Card>,
-}
-
-impl Deck {
-    fn new() -> Self {
-        Self { now_ms: START_MS, ..Self::default() }
-    }
-
-    fn now(&mut self) -> Timestamp {
-        self.now_ms += 10;
-        Timestamp(self.now_ms)
-    }
-
-    fn take(&mut self, outputs: Vec<Output>) {
-        for output in outputs {
-            match output {
-                Output::Record(record) => self.records.push(*record),
-                Output::Carry(errand) => self.errands.push(*errand),
-                Output::Release(frame) => self.released.push(frame),
-                Output::Show(card) => self.card = Some(*card),
-                Output::Found { .. }
-                | Output::Append(_)
-                | Output::Locate(_)
-                | Output::Settled(_)
-                | Output::Remove(_) => {}
-            }
-        }
-    }
-
-    fn hook(&mut self, mut payload: Value) -> Vec<u8> {
-        payload["session_id"] = "s".into();
-        let (now, payload) = (self.now(), payload.to_string().into_bytes());
-        let signal = Signal {
-            at: now,
-            seq: 0,
-            channel: Channel::Hook,
-            direction: Direction::FromAgent,
-            file: None,
-            payload: &payload,
-        };
-        let harness = Harness::ClaudeCode;
-        let outputs = self.broker.handle(now, Input::Signal { harness, signal });
-        self.take(outputs);
-        payload
-    }
-
-    /// The agent asks, and its forwarder stays.
-    fn asks(&mut self, nth: u64) -> FrameId {
-        let call = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash",
-            "tool_use_id": format!("c{nth}"), "tool_input": {"command": "make"}});
-        self.hook(call);
-        let payload = self.hook(json!({"hook_event_name": "PermissionRequest",
-            "tool_name": "Bash", "tool_input": {"command": "make"}}));
-        self.stays(nth, &payload, Some("cli"))
-    }
-
-    fn stays(&mut self, nth: u64, payload: &[u8], entry: Option<&str>) -> FrameId {
-        let frame = FrameId(u128::from(self.now_ms * 1_000_000) << 64 | u128::from(nth));
-        let harness = Harness::ClaudeCode;
-        let now = self.now();
-        let outputs = self.broker.arrived(now, &Staying { harness, frame, entry, payload });
-        self.take(outputs);
-        self.waits(1_000);
-        frame
-    }
-
-    fn waits(&mut self, ms: u64) {
-        self.now_ms += ms;
-        let now = self.now();
-        let outputs = self.broker.handle(now, Input::Woken);
-        self.take(outputs);
-    }
-
-    fn ends(&mut self, nth: u64) {
-        self.hook(json!({"hook_event_name": "PostToolUse", "tool_name": "Bash",
-            "tool_use_id": format!("c{nth}"), "tool_input": {"command": "make"}}));
-    }
-
-    fn request(&self) -> RequestKey {
-        let card = self.card.as_ref().expect("a card");
-        card.requests[0].key.clone().expect("a key")
-    }
-
-    fn answers(&mut self, name: &str, answer: Decision) -> Result<Standing, Declined> {
-        let answering = Answering {
-            decision: DecisionId::new(name),
-            request: self.request(),
-            by: By { who: "operator".into(), device: name.into() },
-            rule: None,
-            answer,
-            key: Some(IdempotencyKey::new(name)),
-        };
-        let now = self.now();
-        let (taken, outputs) = self.broker.answer(now, answering);
-        self.take(outputs);
-        taken.map(|taken| taken.standing)
-    }
-
-    fn brings_back(&mut self, carried: &Carried) {
-        let errand = self.errands.remove(0);
-        let now = self.now();
-        let outputs = self.broker.carried(now, &errand.decision, &errand.task.way(), carried);
-        self.take(outputs);
-    }
-
-    fn written(&self) -> Vec<&'static str> {
-        self.records.iter().map(|record| record.body.name()).collect()
-    }
-
-    fn answer_shown(&self) -> Option<String> {
-        let request = self.card.as_ref()?.requests.first()?;
-        let answer = serde_json::to_value(request.answer.as_ref()?).expect("JSON");
-        answer["state"].as_str().map(str::to_owned)
-    }
-}
-
-fn allow() -> Decision {
-    Decision::Allow { input: None, scope: Scope::Once }
-}
-
-fn deny() -> Decision {
-    Decision::Deny { message: None, interrupt: false }
-}
+use crate::deck::{Deck, START_MS, allow, deny};
 
 #[test]
 fn an_answer_is_on_record_then_carried_then_closed_by_the_agent() {
@@ -230,19 +95,7 @@ fn a_restarted_broker_delivers_once_what_was_given_and_not_carried() {
         json!({"hook_event_name": "PermissionRequest", "session_id": "s",
             "tool_name": "Bash", "tool_input": {"command": "make"}})
     };
-    let session: SessionId = deck.card.as_ref().expect("a card").session_id.clone();
-    let restored = deck.broker.session(&session).expect("a session").clone();
-    let mut again = Deck { now_ms: deck.now_ms, ..Deck::default() };
-    for record in &deck.records {
-        again.broker.recall_record(record);
-    }
-    again.broker.follow_records(deck.records.last().expect("a record").link());
-    let now = again.now();
-    let vendor_id = "s".into();
-    let input =
-        Input::Restored { harness: Harness::ClaudeCode, vendor_id, session: Box::new(restored) };
-    let outputs = again.broker.handle(now, input);
-    again.take(outputs);
+    let mut again = deck.restarted();
     assert_eq!(again.request(), deck.request(), "it is the same request");
     assert!(again.errands.is_empty(), "nobody is there yet");
     again.stays(1, payload.to_string().as_bytes(), Some("cli"));
@@ -255,6 +108,41 @@ fn a_restarted_broker_delivers_once_what_was_given_and_not_carried() {
     again.ends(1);
     let bodies: Vec<&Body> = again.records.iter().map(|record| &record.body).collect();
     assert_eq!(again.written(), ["delivered", "confirmed"], "{bodies:?}");
+}
+
+/// The hook of its call comes after that of its question, so the question is told twice.
+#[test]
+fn a_request_keeps_its_key_over_a_restart_however_often_it_was_told() {
+    let mut deck = Deck::new();
+    let asked = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "tool_input": {"command": "make"}});
+    let call = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_use_id": "c1", "tool_input": {"command": "make"}});
+    deck.hook(asked);
+    deck.hook(call);
+    deck.waits(1_000);
+    let again = deck.restarted();
+    assert_eq!(again.request(), deck.request());
+}
+
+/// Whoever told of the earlier time was late: the answer was given under the key of the later.
+#[test]
+fn an_answered_request_keeps_the_key_that_was_answered() {
+    let mut deck = Deck::new();
+    deck.asks(1);
+    deck.answers("a", allow()).expect("taken");
+    let answered = deck.request();
+    let late = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "tool_input": {"command": "make"}});
+    let now_ms = std::mem::replace(&mut deck.now_ms, START_MS + 5);
+    deck.hook(late);
+    deck.now_ms = now_ms;
+    let mut again = deck.restarted();
+    assert_eq!(again.request(), answered);
+    assert!(matches!(
+        again.answers("b", deny()),
+        Err(Declined::Book(Refused::AlreadyAnswered { .. }))
+    ));
 }
 
 #[test]
@@ -290,6 +178,28 @@ fn the_hook_of_a_subagent_stays_only_while_somebody_looks_and_not_for_long() {
     assert!(request.way.is_none() && request.why_not.is_some(), "{request:?}");
 }
 
+/// Both run the same command: what one is allowed is not the other's answer.
+#[test]
+fn a_forwarder_waits_for_what_its_own_agent_asked() {
+    for (asking, other) in [(Some("a1"), None), (None, Some("a1"))] {
+        let mut deck = Deck::new();
+        deck.broker.set_presence(true);
+        let hook = |agent: Option<&str>| match agent {
+            Some(agent) => json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+                "tool_input": {"command": "make"}, "agent_id": agent}),
+            None => json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+                "tool_input": {"command": "make"}}),
+        };
+        deck.hook(hook(other));
+        let payload = deck.hook(hook(asking));
+        deck.stays(1, &payload, Some("cli"));
+        let requests = deck.card.clone().expect("a card").requests;
+        let held: Vec<_> = requests.iter().filter(|one| one.way.is_some()).collect();
+        assert_eq!(held.len(), 1, "{requests:?}");
+        assert_eq!(held[0].agent.as_deref(), asking);
+    }
+}
+
 #[test]
 fn the_next_prompt_reaches_a_session_whose_turn_is_over() {
     let mut deck = Deck::new();
@@ -319,11 +229,76 @@ fn the_next_prompt_reaches_a_session_whose_turn_is_over() {
 }
 
 #[test]
+fn a_turn_is_ended_by_a_request_of_its_own_that_nobody_has_answered() {
+    let mut deck = Deck::new();
+    deck.broker.set_presence(true);
+    let payload = deck.hook(json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "agent_id": "a1", "tool_input": {"command": "make"}}));
+    deck.stays(1, &payload, Some("cli"));
+    assert!(!deck.card.as_ref().expect("a card").capabilities.can_interrupt);
+    assert!(matches!(deck.commands(Command::Interrupt), Err(Declined::Impossible { .. })));
+
+    let mut deck = Deck::new();
+    deck.asks(1);
+    deck.answers("a", allow()).expect("taken");
+    assert!(!deck.card.as_ref().expect("a card").capabilities.can_interrupt);
+    assert!(matches!(deck.commands(Command::Interrupt), Err(Declined::Impossible { .. })));
+    deck.brings_back(&Carried::Failed { why: "it is gone".into() });
+    assert_eq!(deck.commands(Command::Interrupt), Ok(Standing::InFlight));
+}
+
+/// What is on record is what the operator saw last.
+#[test]
+fn a_request_that_is_told_anew_is_recorded_as_it_is_shown() {
+    let mut deck = Deck { is_recording: true, ..Deck::new() };
+    deck.hook(json!({"hook_event_name": "Elicitation", "mcp_server_name": "db",
+        "message": "Which one?"}));
+    deck.hook(json!({"hook_event_name": "Elicitation", "mcp_server_name": "db",
+        "message": "Which one, of the three?"}));
+    let shown = deck.card.as_ref().expect("a card").requests[0].text.clone();
+    assert_eq!(shown.as_deref(), Some("Which one, of the three?"));
+    let answers = vec![Answer { question: "Which one?".into(), values: vec!["first".into()] }];
+    deck.answers("a", Decision::Answer { answers }).expect("taken");
+    let Body::Given(offer) = &deck.records[0].body else { panic!("{:?}", deck.records) };
+    assert_eq!(offer.shown.text, shown);
+}
+
+/// The hook of Codex keeps it from asking in its terminal; its daemon does not.
+#[test]
+fn a_hook_of_codex_is_let_go_once_its_daemon_is_heard() {
+    let mut broker = Broker::default();
+    broker.set_presence(true);
+    let (harness, mut now) = (Harness::Codex, Timestamp(START_MS));
+    let mut hears = |broker: &mut Broker, channel: Channel, payload: &str| {
+        now = now.plus_ms(1_000);
+        let (direction, payload) = (Direction::FromAgent, payload.as_bytes());
+        let signal = Signal { at: now, seq: 0, channel, direction, file: None, payload };
+        broker.handle(now, Input::Signal { harness, signal })
+    };
+    let hook = |event: &str| {
+        json!({"session_id": "T", "turn_id": "U", "cwd": "/w", "hook_event_name": event,
+            "tool_name": "Bash", "tool_input": {"command": "touch x"}, "prompt": "go"})
+        .to_string()
+    };
+    hears(&mut broker, Channel::Hook, &hook("UserPromptSubmit"));
+    let asked = hook("PermissionRequest");
+    hears(&mut broker, Channel::Hook, &asked);
+    let frame = FrameId(1);
+    let staying = Staying { harness, frame, entry: None, payload: asked.as_bytes() };
+    let outputs = broker.arrived(Timestamp(START_MS + 5_000), &staying);
+    assert!(!outputs.contains(&Output::Release(frame)), "{outputs:?}");
+    let waiting = json!({"method": "thread/status/changed", "params": {"threadId": "T",
+        "status": {"type": "active", "activeFlags": ["waitingOnApproval"]}}});
+    let outputs = hears(&mut broker, Channel::AppServer, &waiting.to_string());
+    assert!(outputs.contains(&Output::Release(frame)), "{outputs:?}");
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_with_a_sentence() {
     let mut deck = Deck::new();
     deck.hook(json!({"hook_event_name": "UserPromptSubmit", "prompt": "go"}));
     let session = deck.card.clone().expect("a card").session_id;
-    for command in [Command::Interrupt, Command::Stop, Command::Focus, Command::Yolo { on: true }] {
+    for command in [Command::Interrupt, Command::Stop, Command::Focus, Command::Resume] {
         let commanding = Commanding {
             decision: DecisionId::new("c"),
             session: session.clone(),

@@ -1,9 +1,12 @@
 //! The files of all clients in a home of their own: every line in order, exactly once, across
 //! restarts; registries and the processes behind them.
 
+mod storm;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -191,6 +194,19 @@ async fn a_file_written_anew_is_told_again_and_that_is_said() {
     };
     assert_eq!(why, Restart::Replaced);
     assert_eq!(text(&signal(&mut files).await), "three");
+}
+
+/// The kernel tells what happens in a folder, and not to the file that a link in it leads to.
+#[tokio::test]
+async fn a_change_that_nobody_tells_of_is_found() {
+    let home = Home::new();
+    home.append("elsewhere/s1.jsonl", "one\n");
+    home.append(".claude/projects/-home-ann-acme/other.jsonl", "");
+    symlink(home.0.join("elsewhere/s1.jsonl"), home.0.join(CLAUDE)).unwrap();
+    let mut files = home.files(BTreeMap::new());
+    assert_eq!(beginning(&mut files).await, ["one"]);
+    home.append("elsewhere/s1.jsonl", "two\n");
+    assert_eq!(text(&signal(&mut files).await), "two");
 }
 
 /// A client that lives until it is killed, and its registry file.
