@@ -14,8 +14,8 @@ use crate::error::Refusal;
 use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, PROMPT_BYTES_MAX};
 use crate::server::Server;
 use crate::wire::{
-    Answered, Conflict, DecisionWanted, FirstAnswer, Problem, PromptWanted, RequestList, RequestOf,
-    YoloWanted,
+    Answered, Conflict, DecisionWanted, FirstAnswer, PolicyWanted, Problem, PromptWanted,
+    RequestList, RequestOf, YoloWanted,
 };
 
 /// Whose request it is, as the guard saw it.
@@ -25,7 +25,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    fn by(self) -> By {
+    pub(crate) fn by(self) -> By {
         By { who: "operator".to_owned(), device: self.device }
     }
 }
@@ -113,7 +113,17 @@ pub async fn yolo(
     command(state, caller, word, Command::Yolo { on }, None).await
 }
 
-async fn command(
+pub async fn policy(
+    state: State<Server>,
+    caller: Extension<Caller>,
+    word: Path<String>,
+    wanted: Result<Json<PolicyWanted>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let PolicyWanted { preset } = read(wanted)?;
+    command(state, caller, word, Command::Policy { preset }, None).await
+}
+
+pub(crate) async fn command(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     Path(word): Path<String>,
@@ -126,7 +136,9 @@ async fn command(
     Ok(answer_of(server.handle().command(commanding).await?))
 }
 
-fn read<T: DeserializeOwned>(wanted: Result<Json<T>, JsonRejection>) -> Result<T, Refusal> {
+pub(crate) fn read<T: DeserializeOwned>(
+    wanted: Result<Json<T>, JsonRejection>,
+) -> Result<T, Refusal> {
     wanted.map(|Json(wanted)| wanted).map_err(|_| Refusal::Unreadable)
 }
 
@@ -139,7 +151,7 @@ fn key_of(key: Option<String>) -> Result<Option<IdempotencyKey>, Refusal> {
     }
 }
 
-fn fresh_id() -> DecisionId {
+pub(crate) fn fresh_id() -> DecisionId {
     let mut bytes = [0; 16];
     // Without random numbers nothing on this machine is safe.
     getrandom::fill(&mut bytes).expect("the system gives random numbers");
@@ -148,7 +160,7 @@ fn fresh_id() -> DecisionId {
 }
 
 /// 200 where the agent's side has it, 503 where it has not, 409 where somebody was first.
-fn answer_of(taken: Result<Taken, Declined>) -> Response {
+pub(crate) fn answer_of(taken: Result<Taken, Declined>) -> Response {
     match taken {
         Ok(Taken { decision, standing }) => match standing {
             Standing::Delivered { .. } | Standing::Confirmed { .. } => {
@@ -165,6 +177,9 @@ fn answer_of(taken: Result<Taken, Declined>) -> Response {
         },
         Err(Declined::Impossible { why }) => {
             problem(StatusCode::CONFLICT, "not_possible", &why, false)
+        }
+        Err(Declined::Forbidden { why }) => {
+            problem(StatusCode::FORBIDDEN, "YOLO_FORBIDDEN", &why, false)
         }
         Err(Declined::Book(refused)) => match refused {
             Refused::AlreadyAnswered { first } | Refused::KeyReused { first } => conflict(&first),
@@ -192,7 +207,7 @@ const CLOSED: &str = "the agent waits for this no more: it was answered elsewher
 const UNCLEAR: &str =
     "it was sent, and nobody can say whether it arrived; the card shows what the agent does";
 
-fn problem(status: StatusCode, code: &str, message: &str, retryable: bool) -> Response {
+pub(crate) fn problem(status: StatusCode, code: &str, message: &str, retryable: bool) -> Response {
     let problem = Problem { code: code.to_owned(), message: message.to_owned(), retryable };
     (status, Json(problem)).into_response()
 }

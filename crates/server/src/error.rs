@@ -37,6 +37,10 @@ pub enum Refusal {
     NoSuchRoute,
     NoSuchSession,
     NoSuchBrowser,
+    NoSuchDevice,
+    NoSuchTab,
+    NotASubscription,
+    NoticesOff,
     TooManyRequests,
     /// A file could not be written.
     NotKept,
@@ -72,6 +76,14 @@ impl Refusal {
                 "the link was used or is too old: `qd open` makes one",
             ),
             Self::NoSuchBrowser => (S::NOT_FOUND, "no_such_browser", "no browser of that id"),
+            Self::NoSuchDevice => (S::NOT_FOUND, "no_such_device", "no device of that id"),
+            Self::NoSuchTab => (S::NOT_FOUND, "no_such_tab", "no stream of that tab is open"),
+            Self::NotASubscription => (
+                S::BAD_REQUEST,
+                "not_a_subscription",
+                "its endpoint or keys are none of a push service on the internet",
+            ),
+            Self::NoticesOff => (S::NOT_FOUND, "notices_off", "nobody is told from here"),
             Self::TooManyRequests => {
                 (S::TOO_MANY_REQUESTS, "too_many_requests", "too many requests; slow down")
             }

@@ -15,7 +15,8 @@ use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
 use qd_session::operator::{Group, Urgency};
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::broadcast::error::TryRecvError;
+use tokio::sync::{broadcast, watch};
 
 use crate::error::Refusal;
 use crate::limits::{RING_BYTES_MAX, RING_FRAMES_MAX};
@@ -72,6 +73,8 @@ struct Frame {
 enum About {
     Session(SessionId),
     Summary,
+    /// What is told once: no other frame makes it needless.
+    Event(u64),
 }
 
 /// What a reader is to be sent next.
@@ -160,7 +163,7 @@ async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sende
         loop {
             // Some were missed, or the loop has ended; the next question tells which.
             let Ok(first) = changes.recv().await else { break };
-            let more = std::iter::from_fn(|| changes.try_recv().ok()).take(TAKEN_AT_ONCE);
+            let (more, missed) = ready(&mut changes);
             let frame = {
                 let mut board = board();
                 for news in std::iter::once(first).chain(more) {
@@ -170,6 +173,9 @@ async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sende
                 board.frame
             };
             progress.send_replace(Progress::At { frame, change });
+            if missed == Missed::Some {
+                break;
+            }
         }
     }
     progress.send_replace(Progress::Stopped);
@@ -177,6 +183,26 @@ async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sende
 
 /// Changes for which readers wait together at most.
 const TAKEN_AT_ONCE: usize = 256;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Missed {
+    None,
+    Some,
+}
+
+/// What can be had without waiting. A channel that overflowed says so once and then goes on behind
+/// the gap, so that it must not be overheard.
+fn ready<T: Clone>(changes: &mut broadcast::Receiver<T>) -> (Vec<T>, Missed) {
+    let mut taken = Vec::new();
+    while taken.len() < TAKEN_AT_ONCE {
+        match changes.try_recv() {
+            Ok(change) => taken.push(change),
+            Err(TryRecvError::Empty) => break,
+            Err(TryRecvError::Lagged(_) | TryRecvError::Closed) => return (taken, Missed::Some),
+        }
+    }
+    (taken, Missed::None)
+}
 
 impl Board {
     fn new(run: u64) -> Self {
@@ -218,12 +244,18 @@ impl Board {
                 self.cards.remove(session);
             }
             BoardNews::Today(sum) => self.today = Some(*sum),
+            BoardNews::Changed(shown) => self.push_each("agent:state_event", &json(shown)),
+            BoardNews::Streamed(event) => self.push_each("agent:stream_event", &json(event)),
         }
         let summary = self.counted();
         if summary != self.summary {
             self.summary = summary;
             self.push("summary", About::Summary, &json(&summary));
         }
+    }
+
+    fn push_each(&mut self, name: &str, data: &Bytes) {
+        self.push(name, About::Event(self.frame + 1), data);
     }
 
     fn counted(&self) -> Summary {
@@ -326,6 +358,17 @@ mod tests {
     }
 
     #[test]
+    fn an_overflow_is_not_overheard() {
+        let (tell, mut changes) = broadcast::channel(2);
+        tell.send(1).expect("heard");
+        assert_eq!(ready(&mut changes), (vec![1], Missed::None));
+        for change in 2..=5 {
+            tell.send(change).expect("heard");
+        }
+        assert_eq!(ready(&mut changes), (vec![], Missed::Some));
+    }
+
+    #[test]
     fn a_reader_gets_what_it_has_not_got_in_order() {
         let board = board(&["a", "b", "c"]);
         assert_eq!(board.frame, 4);
@@ -343,6 +386,16 @@ mod tests {
         let told = text(&board(&["a", "b", "a", "a"]).after(1));
         assert!(told.contains("abc-3") && told.contains("abc-5"), "{told}");
         assert_eq!(told.matches("data").count(), 2);
+    }
+
+    #[test]
+    fn steps_of_a_driven_session_are_all_sent() {
+        let mut board = board(&["a"]);
+        for nth in 0..3 {
+            board.push_each("agent:state_event", &json(&nth));
+        }
+        let told = text(&board.after(1));
+        assert_eq!(told.matches("agent:state_event").count(), 3, "{told}");
     }
 
     #[test]

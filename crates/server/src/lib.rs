@@ -8,6 +8,8 @@
 mod acting;
 mod auth;
 mod browsers;
+mod chat;
+mod driving;
 mod error;
 mod feed;
 mod frames;
@@ -20,6 +22,8 @@ mod metrics;
 mod openapi;
 mod otlp;
 mod page;
+mod presence;
+mod push;
 mod routes;
 mod server;
 mod session_page;

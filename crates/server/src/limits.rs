@@ -11,6 +11,10 @@ pub const OTLP_BYTES_MAX: usize = 4 << 20;
 /// Longest body of any other request.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Messages of a driven session's detail unless it is asked for more: its page looks often, and
+/// each may hold a whole file.
+pub const MESSAGES: usize = 50;
+
 /// Entries of a transcript's page unless it is asked for otherwise: two screens full.
 pub const TRANSCRIPT_ENTRIES: usize = 50;
 
@@ -34,6 +38,13 @@ pub const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Between two signs of life on a silent stream: proxies and phones close what is silent for a
 /// minute or so.
 pub const STREAM_PING_EVERY: Duration = Duration::from_secs(15);
+
+/// How long a page counts as looked at without saying so again. It says so every half minute, and
+/// one such word may be lost.
+pub const PRESENCE_LIVES: Duration = Duration::from_secs(75);
+
+/// What a tab calls itself: a UUID is 36.
+pub const TAB_BYTES_MAX: usize = 64;
 
 /// Frames of the stream that are kept for readers who come back or are behind. A phone that was
 /// asleep for some minutes on a busy day goes on without a snapshot.
@@ -89,3 +100,9 @@ pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Bytes of frames read at once. A frame has a few thousand.
 pub const FRAME_BUFFER_BYTES: usize = 16 << 10;
+
+/// Longest name of a model or a provider.
+pub const NAME_BYTES_MAX: usize = 256;
+
+/// Longest path of a workspace: what the system itself takes.
+pub const WORKSPACE_BYTES_MAX: usize = 4_096;

@@ -14,9 +14,11 @@ use utoipa::OpenApi;
 use crate::browsers::BrowserView;
 use crate::routes::{Need, ROUTES};
 use crate::wire::{
-    About, Answered, Conflict, DecisionWanted, HistoryPage, Link, LinkWanted, Problem,
-    PromptWanted, Removed, RequestList, SessionDetail, SessionList, SignIn, UsageReport,
-    YoloWanted,
+    About, Answered, ChatAnswer, ChatConfig, ChatConfigWanted, ChatPrompt, ChatTools, Conflict,
+    DecisionWanted, HarnessList, HarnessOffered, HistoryPage, Link, LinkWanted, PolicyWanted,
+    PresenceTold, Problem, PromptWanted, PushKeyView, Removed, RequestList, SessionBegun,
+    SessionDetail, SessionList, SessionWanted, SignIn, TestSent, TestWanted, ToolApprovalRequired,
+    ToolDecision, UsageReport, YoloWanted,
 };
 
 #[derive(OpenApi)]
@@ -29,15 +31,33 @@ use crate::wire::{
     HistoryPage,
     Link,
     LinkWanted,
+    PolicyWanted,
+    PresenceTold,
     Problem,
     PromptWanted,
+    PushKeyView,
     Removed,
     RequestList,
+    ChatAnswer,
+    ChatConfig,
+    ChatConfigWanted,
+    ChatPrompt,
+    ChatTools,
+    HarnessList,
+    HarnessOffered,
+    ToolApprovalRequired,
+    ToolDecision,
+    SessionBegun,
     SessionDetail,
     SessionList,
+    SessionWanted,
     SignIn,
+    TestSent,
+    TestWanted,
     UsageReport,
     YoloWanted,
+    qd_broker::notices::DeviceView,
+    qd_broker::notices::Subscription,
     qd_broker::transcript::Page,
 )))]
 struct Shapes;
@@ -70,7 +90,7 @@ const fn post(path: &'static str, says: &'static str, answers: Answers) -> Descr
     Described { method: "POST", path, says, query: &[], takes: None, answers }
 }
 
-const DESCRIBED: [Described; 29] = [
+const DESCRIBED: &[Described] = &[
     get("/healthz", "Says that the daemon is here.", Object),
     get("/api/openapi.json", "This document.", Object),
     Described {
@@ -102,18 +122,25 @@ const DESCRIBED: [Described; 29] = [
         ..get("/api/history", "Sessions of the past.", Json("HistoryPage"))
     },
     get("/api/live/sessions", "The board.", Json("SessionList")),
-    get("/api/live/sessions/{id}", "One session, and why.", Json("SessionDetail")),
+    Described {
+        query: &["messages"],
+        ..get("/api/live/sessions/{id}", "One session, and why.", Json("SessionDetail"))
+    },
     Described {
         query: &["before", "after", "limit"],
         ..get("/api/live/sessions/{id}/transcript", "What was said in it.", Json("Page"))
     },
     get("/api/live/summary", "How many are in each group.", Json("Summary")),
-    get(
-        "/api/live/stream",
-        "The board as it changes: `snapshot` (SessionList), `session_changed` (Card), \
-         `session_removed` (Removed), `summary` (Summary), `goodbye`.",
-        Text("text/event-stream"),
-    ),
+    Described {
+        query: &["tab"],
+        ..get(
+            "/api/live/stream",
+            "The board as it changes: `snapshot` (SessionList), `session_changed` (Card), \
+             `session_removed` (Removed), `summary` (Summary), `goodbye`; of driven sessions \
+             `agent:state_event` and `agent:stream_event`.",
+            Text("text/event-stream"),
+        )
+    },
     get("/api/live/signals", "Raw signals, for a recorder.", Text("text/event-stream")),
     get("/api/requests", "What agents wait for, the most urgent first.", Json("RequestList")),
     Described {
@@ -136,7 +163,61 @@ const DESCRIBED: [Described; 29] = [
         takes: Some("YoloWanted"),
         ..post("/api/sessions/{id}/yolo", "Lets it ask nobody, or ask again.", Json("Answered"))
     },
+    Described {
+        takes: Some("PolicyWanted"),
+        ..post("/api/sessions/{id}/policy", "Says what it may do without asking.", Json("Answered"))
+    },
+    Described {
+        takes: Some("SessionWanted"),
+        ..post("/api/sessions", "Begins a session of our own.", Json("SessionBegun"))
+    },
+    Described {
+        takes: Some("ChatPrompt"),
+        ..post("/api/chat/prompt", "Asks a model, with our tools.", Text("application/x-ndjson"))
+    },
+    Described {
+        takes: Some("ChatTools"),
+        ..post("/api/chat/tool", "Decides about calls and goes on.", Text("application/x-ndjson"))
+    },
+    Described {
+        query: &["folderPath", "sessionId"],
+        ..get("/api/chat/config", "How a chat is set.", Json("ChatConfig"))
+    },
+    Described {
+        method: "PATCH",
+        takes: Some("ChatConfigWanted"),
+        ..post("/api/chat/config", "Switches YOLO.", Json("ChatConfig"))
+    },
+    get("/api/harnesses", "What sessions can be begun with.", Json("HarnessList")),
+    post("/api/sessions/{id}/pause", "Holds it at its next boundary.", Json("Answered")),
+    post("/api/sessions/{id}/resume", "Lets it go on, or starts it again.", Json("Answered")),
+    post("/api/sessions/{id}/retry", "Tries again what failed last.", Json("Answered")),
+    post("/api/sessions/{id}/tools/{run}/retry", "Runs failed tools again.", Json("Answered")),
+    post("/api/sessions/{id}/hooks/{run}/retry", "Runs a failed hook again.", Json("Answered")),
     post("/api/sessions/{id}/dismiss", "Takes it out of Needs You until its next event.", Object),
+    Described {
+        takes: Some("PresenceTold"),
+        ..post(
+            "/api/presence",
+            "Says whether the operator has the page before them. Meanwhile nobody is told \
+             elsewhere; it is to be said again every half minute.",
+            Object,
+        )
+    },
+    get("/api/push/key", "The key with which a browser subscribes.", Json("PushKeyView")),
+    get("/api/push/subscriptions", "The devices that are told.", List("DeviceView")),
+    Described {
+        takes: Some("Subscription"),
+        ..post("/api/push/subscriptions", "Tells this browser, too.", Json("DeviceView"))
+    },
+    Described {
+        method: "DELETE",
+        ..post("/api/push/subscriptions/{id}", "Tells a device no more.", Object)
+    },
+    Described {
+        takes: Some("TestWanted"),
+        ..post("/api/push/test", "Sends a notice to try the way.", Json("TestSent"))
+    },
 ];
 
 /// The document.
@@ -153,7 +234,7 @@ pub async fn openapi() -> Response {
 fn made() -> Value {
     let mut document = serde_json::to_value(Shapes::openapi()).expect("a document is JSON");
     let mut paths = Map::new();
-    for described in &DESCRIBED {
+    for described in DESCRIBED {
         let path = paths.entry(described.path).or_insert_with(|| json!({}));
         path[described.method.to_ascii_lowercase()] = described.spelled();
     }

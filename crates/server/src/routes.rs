@@ -5,7 +5,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use tower_http::decompression::RequestDecompressionLayer;
 
 use crate::auth::Scope;
@@ -14,8 +14,8 @@ use crate::guard::{Via, guard};
 use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
 use crate::server::Server;
 use crate::{
-    acting, history, ingest, live, metrics, openapi, page, session_page, sign_in, signals, stream,
-    usage,
+    acting, chat, driving, history, ingest, live, metrics, openapi, page, presence, push,
+    session_page, sign_in, signals, stream, usage,
 };
 
 /// A route and who may call it.
@@ -38,7 +38,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
     Route { method, path, need: Need::Scope(scope) }
 }
 
-pub const ROUTES: [Route; 29] = [
+pub const ROUTES: &[Route] = &[
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
     Route { method: "POST", path: "/api/sign-in", need: Need::Code },
     route("POST", "/api/sign-out", Scope::Observe),
@@ -63,12 +63,31 @@ pub const ROUTES: [Route; 29] = [
     route("GET", "/api/live/signals", Scope::Admin),
     route("GET", "/api/requests", Scope::Observe),
     route("POST", "/api/requests/{key}/decision", Scope::Operate),
+    route("POST", "/api/sessions", Scope::Operate),
+    route("GET", "/api/harnesses", Scope::Observe),
+    route("POST", "/api/chat/prompt", Scope::Operate),
+    route("POST", "/api/chat/tool", Scope::Operate),
+    route("GET", "/api/chat/config", Scope::Observe),
+    route("PATCH", "/api/chat/config", Scope::Operate),
     route("POST", "/api/sessions/{id}/input", Scope::Operate),
     route("POST", "/api/sessions/{id}/interrupt", Scope::Operate),
     route("POST", "/api/sessions/{id}/stop", Scope::Operate),
     route("POST", "/api/sessions/{id}/focus", Scope::Operate),
     route("POST", "/api/sessions/{id}/yolo", Scope::Operate),
+    route("POST", "/api/sessions/{id}/policy", Scope::Operate),
     route("POST", "/api/sessions/{id}/dismiss", Scope::Operate),
+    // Who may only look must not keep those who act from being told.
+    route("POST", "/api/presence", Scope::Operate),
+    route("GET", "/api/push/key", Scope::Operate),
+    route("GET", "/api/push/subscriptions", Scope::Operate),
+    route("POST", "/api/push/subscriptions", Scope::Operate),
+    route("DELETE", "/api/push/subscriptions/{id}", Scope::Operate),
+    route("POST", "/api/push/test", Scope::Operate),
+    route("POST", "/api/sessions/{id}/pause", Scope::Operate),
+    route("POST", "/api/sessions/{id}/resume", Scope::Operate),
+    route("POST", "/api/sessions/{id}/retry", Scope::Operate),
+    route("POST", "/api/sessions/{id}/tools/{run}/retry", Scope::Operate),
+    route("POST", "/api/sessions/{id}/hooks/{run}/retry", Scope::Operate),
 ];
 
 /// What a route asks for; none for one that is not there.
@@ -114,7 +133,23 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/sessions/{id}/stop", post(acting::stop))
         .route("/api/sessions/{id}/focus", post(acting::focus))
         .route("/api/sessions/{id}/yolo", post(acting::yolo))
+        .route("/api/sessions/{id}/policy", post(acting::policy))
         .route("/api/sessions/{id}/dismiss", post(live::dismiss))
+        .route("/api/presence", post(presence::presence))
+        .route("/api/push/key", get(push::key))
+        .route("/api/push/subscriptions", get(push::devices).post(push::subscribe))
+        .route("/api/push/subscriptions/{id}", delete(push::unsubscribe))
+        .route("/api/push/test", post(push::test))
+        .route("/api/sessions", post(driving::begin))
+        .route("/api/harnesses", get(driving::harnesses))
+        .route("/api/chat/prompt", post(chat::prompt))
+        .route("/api/chat/tool", post(chat::tool))
+        .route("/api/chat/config", get(chat::config).patch(chat::set_config))
+        .route("/api/sessions/{id}/pause", post(driving::pause))
+        .route("/api/sessions/{id}/resume", post(driving::resume))
+        .route("/api/sessions/{id}/retry", post(driving::retry))
+        .route("/api/sessions/{id}/tools/{run}/retry", post(driving::retry_tool))
+        .route("/api/sessions/{id}/hooks/{run}/retry", post(driving::retry_hook))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .merge(telemetry)
         .merge(page::router())

@@ -9,6 +9,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use qd_broker::history::{Bookkeeper, Searcher};
+use qd_broker::notices::Notices;
 use qd_broker::runtime::{Gone, Handle};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -23,6 +24,7 @@ use crate::guard::{Port, Via};
 use crate::limits::{
     ACCEPT_PAUSE, HEAD_WAIT_MAX, SOCKET_CONNECTIONS_MAX, STREAM_BUFFER_BYTES, TCP_CONNECTIONS_MAX,
 };
+use crate::presence::Tabs;
 use crate::routes::router;
 use crate::stream::Readers;
 use crate::wire::About;
@@ -39,15 +41,18 @@ pub struct Server {
     readers: Readers,
     browsers: Arc<Browsers>,
     records: Records,
+    tabs: Tabs,
     port: u16,
 }
 
-/// What is kept of the past; nothing in a demo.
+/// What works beside the loop: what is kept of the past, and who tells. Nothing in a demo.
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     pub books: Option<Bookkeeper>,
     /// None where the operator has turned search off.
     pub searcher: Option<Searcher>,
+    /// Who tells the operator.
+    pub notices: Option<Notices>,
 }
 
 /// Where it listens, and who may come in.
@@ -80,9 +85,17 @@ impl Server {
         let browsers = Arc::new(Browsers::open(tokens.folder())?);
         let feed = Feed::start(handle.clone());
         let readers = Readers::of(handle.presence());
+        let tabs = Tabs::of(records.notices.clone());
         let port_number = address.port();
-        let server =
-            Self { handle, feed, readers, browsers: browsers.clone(), records, port: port_number };
+        let server = Self {
+            handle,
+            feed,
+            readers,
+            browsers: browsers.clone(),
+            records,
+            tabs,
+            port: port_number,
+        };
         let guarded = Arc::new(Port::new(port_number, tokens, browsers, hosts));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
@@ -110,6 +123,15 @@ impl Server {
         self.records.searcher.as_ref()
     }
 
+    /// Who tells the operator; nobody in a demo.
+    pub(crate) fn notices(&self) -> Option<&Notices> {
+        self.records.notices.as_ref()
+    }
+
+    pub(crate) fn tabs(&self) -> &Tabs {
+        &self.tabs
+    }
+
     pub(crate) fn browsers(&self) -> &Browsers {
         &self.browsers
     }
@@ -130,6 +152,7 @@ impl Server {
             pid: std::process::id(),
             port: self.port,
             health: self.handle.health().await?,
+            receivers: self.notices().map(Notices::receivers_view).unwrap_or_default(),
         })
     }
 

@@ -7,17 +7,30 @@ use qd_broker::transcript::{Page, Part};
 use serde::Deserialize;
 
 use crate::error::Refusal;
-use crate::limits::TRANSCRIPT_ENTRIES;
+use crate::limits::{MESSAGES, TRANSCRIPT_ENTRIES};
 use crate::server::Server;
 use crate::wire::SessionDetail;
+
+/// How much of a driven session's conversation is wanted.
+#[derive(Debug, Deserialize)]
+pub struct Attaching {
+    messages: Option<usize>,
+}
 
 /// By our id, the agent's own, or a beginning of either that is unique.
 pub async fn session(
     State(server): State<Server>,
     Path(word): Path<String>,
+    wanted: Result<Query<Attaching>, QueryRejection>,
 ) -> Result<Json<SessionDetail>, Refusal> {
-    let detail = server.handle().detail(&word).await??;
-    detail.map(|detail| Json((*detail).into())).ok_or(Refusal::NoSuchSession)
+    let Query(Attaching { messages }) = wanted.map_err(|_| Refusal::BadQuery)?;
+    let detail = server.handle().detail(&word).await??.ok_or(Refusal::NoSuchSession)?;
+    let mut detail = SessionDetail::from(*detail);
+    if let Some(attached) = &mut detail.attached {
+        let surplus = attached.messages.len().saturating_sub(messages.unwrap_or(MESSAGES));
+        attached.messages.drain(..surplus);
+    }
+    Ok(Json(detail))
 }
 
 #[derive(Debug, Deserialize)]

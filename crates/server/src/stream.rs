@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
@@ -16,16 +16,30 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::error::Refusal;
 use crate::feed::{Feed, Next, Progress};
 use crate::limits::{STREAM_GAP_PER_READER, STREAM_PING_EVERY};
+use crate::presence::OpenTab;
 use crate::server::Server;
 use qd_broker::runtime::Presence;
+use serde::Deserialize;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-pub async fn stream(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
+/// What a reader may say of itself.
+#[derive(Debug, Deserialize)]
+pub struct Whose {
+    /// The name under which a tab says whether somebody looks at it.
+    tab: Option<String>,
+}
+
+pub async fn stream(
+    State(server): State<Server>,
+    Query(Whose { tab }): Query<Whose>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
     let feed = server.feed().clone();
     feed.reach(0).await?;
     let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
-    let reader = Reader::new(feed, last, server.readers());
+    let tab = tab.and_then(|name| server.tabs().open(name));
+    let reader = Reader::new(feed, last, server.readers(), tab);
     let events = unfold(reader, async |mut reader| {
         let text = reader.next().await?;
         Some((Ok::<_, Infallible>(text), reader))
@@ -49,8 +63,24 @@ impl Readers {
         Self(presence.counter())
     }
 
+    /// Somebody reads for as long as this is held.
+    pub fn begin(&self) -> Reading {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Reading(self.clone())
+    }
+
     pub fn count(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Somebody who reads what happens.
+#[derive(Debug)]
+pub struct Reading(Readers);
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -62,6 +92,9 @@ struct Reader {
     readers: Readers,
     place: Place,
     sent_at: Instant,
+    _reading: Reading,
+    /// Known while this lives.
+    _tab: Option<OpenTab>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,15 +106,28 @@ enum Place {
 }
 
 impl Reader {
-    fn new(feed: Feed, last_event_id: Option<&str>, readers: Readers) -> Self {
-        readers.0.fetch_add(1, Ordering::Relaxed);
+    fn new(
+        feed: Feed,
+        last_event_id: Option<&str>,
+        readers: Readers,
+        tab: Option<OpenTab>,
+    ) -> Self {
         let number = last_event_id.and_then(|id| feed.number_of(id));
         let place = match number {
             Some(number) if feed.after(number) != Next::Lost => Place::After(number),
             Some(_) | None => Place::Beginning,
         };
         let progress = feed.progress();
-        Self { feed, progress, readers, place, sent_at: Instant::now() }
+        let reading = readers.begin();
+        Self {
+            feed,
+            progress,
+            readers,
+            place,
+            sent_at: Instant::now(),
+            _reading: reading,
+            _tab: tab,
+        }
     }
 
     /// What to send next; none after the last.
@@ -136,11 +182,5 @@ impl Reader {
     fn leave(&mut self, reason: &str) -> Bytes {
         self.place = Place::Left;
         format!("event: goodbye\ndata: {{\"reason\":\"{reason}\"}}\n\n").into()
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.readers.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,13 +1,19 @@
 //! The shapes that go over the wire beside the card.
 
+use std::sync::Arc;
+
+use qd_broker::notices::ReceiverView;
 use qd_broker::runtime::Health;
-use qd_broker::{Card, Detail, EvidenceLine, RequestView};
+use qd_broker::{Attached, Card, Detail, EvidenceLine, RequestView};
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::decision::{By, Decision};
 use qd_session::id::{DecisionId, RuleName, SessionId};
+use qd_session::logbook::{Message, Note};
+use qd_session::machine::State;
 use qd_session::moment::Timestamp;
 use qd_session::operator::Group;
+use qd_session::policy::Preset;
 use qd_session::timeline::{Run, Span};
 use qd_session::view::manager::{self, Flags, ManagerState};
 use qd_session::view::monitor::MonitorView;
@@ -33,6 +39,157 @@ pub struct SessionDetail {
     pub evidence: Vec<EvidenceLine>,
     pub runs: Vec<Run>,
     pub groups: Vec<Span>,
+    /// Of a session that we drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedTo>,
+}
+
+/// Where a driven session is, in full, and what was said in it last.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachedTo {
+    /// The machine's state with all that is valid in it; `kind` is its name.
+    #[schema(value_type = serde_json::Value)]
+    pub state: State,
+    /// The newest messages, the oldest of them first.
+    #[schema(value_type = Vec<serde_json::Value>)]
+    pub messages: Vec<Arc<Message>>,
+    /// How many there are in all.
+    pub messages_len: usize,
+    /// Its newest runs as they are now, errors, and turns of its state: `agent:state_event`s, with
+    /// the arguments of a call that is in no message.
+    #[schema(value_type = Vec<serde_json::Value>)]
+    pub notes: Vec<Note>,
+}
+
+/// The body of `POST /api/sessions`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionWanted {
+    /// `claude-code`, `codex`, `native`, …
+    pub harness: String,
+    /// The folder it works in, from the root.
+    pub workspace: String,
+    pub model: Option<String>,
+    /// Whom to ask for answers, as the configuration names it.
+    pub provider: Option<String>,
+    /// `manual`, `careful`, `auto-edit` or `yolo`; `careful` if it does not say.
+    pub preset: Option<String>,
+    /// What it is told as soon as it can hear.
+    pub prompt: Option<String>,
+}
+
+/// The body of `POST /api/chat/prompt`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChatPrompt {
+    /// The folder it works in; needed where no session is named.
+    pub folder_path: Option<String>,
+    pub session_id: Option<String>,
+    pub prompt: String,
+    /// `false` for the whole answer at once.
+    pub stream: Option<bool>,
+    pub model: Option<String>,
+    /// Whom to ask, as the configuration names it.
+    pub provider: Option<String>,
+}
+
+/// The body of `POST /api/chat/tool`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChatTools {
+    pub session_id: String,
+    pub tool_calls: Vec<ToolDecision>,
+    pub stream: Option<bool>,
+}
+
+/// What somebody says to a call.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolDecision {
+    pub tool_id: String,
+    pub approved: bool,
+    /// Why not; to a question, the answer.
+    pub message: Option<String>,
+}
+
+/// Which chat is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChatWhere {
+    pub folder_path: Option<String>,
+    pub session_id: Option<String>,
+}
+
+/// The body of `PATCH /api/chat/config`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChatConfigWanted {
+    pub folder_path: Option<String>,
+    pub session_id: Option<String>,
+    pub yolo_mode: bool,
+}
+
+/// How a chat is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatConfig {
+    /// It asks nobody.
+    pub yolo_mode: bool,
+}
+
+/// A whole answer of `POST /api/chat/prompt` or `/tool` without a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatAnswer {
+    pub session_id: SessionId,
+    pub response: String,
+    /// `success` or `error`.
+    pub status: String,
+    /// The sub-state it rests in.
+    pub state: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// It asks before it goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolApprovalRequired {
+    #[schema(value_type = String)]
+    pub code: &'static str,
+    pub message: String,
+    pub session_id: SessionId,
+    /// As the `TOOL_USE` lines of a stream.
+    pub tool_calls: Vec<serde_json::Value>,
+}
+
+/// What sessions can be begun with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HarnessList {
+    pub harnesses: Vec<HarnessOffered>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HarnessOffered {
+    /// As [`SessionWanted`] takes it.
+    pub harness: String,
+    pub possible: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What can be chosen as its provider.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub providers: Vec<String>,
+}
+
+/// A session has begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionBegun {
+    pub session_id: SessionId,
 }
 
 /// The session in the manager's words, and what its page shows then.
@@ -192,6 +349,10 @@ pub struct About {
     pub port: u16,
     #[serde(flatten)]
     pub health: Health,
+    /// Those whom notices go to, and how they fare.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub receivers: Vec<ReceiverView>,
 }
 
 /// `GET /api/requests`.
@@ -232,11 +393,53 @@ pub struct PromptWanted {
     pub key: Option<String>,
 }
 
+/// The body of `POST /api/presence`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PresenceTold {
+    /// What the tab called itself when it opened its stream.
+    pub tab: String,
+    /// The operator has it before them, and moved something not long ago.
+    pub focused: bool,
+}
+
+/// `GET /api/push/key`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PushKeyView {
+    /// For `applicationServerKey`.
+    pub key: String,
+}
+
+/// The body of `POST /api/push/test`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TestWanted {
+    /// The device; every receiver if it is left out.
+    pub id: Option<String>,
+}
+
+/// A test is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestSent {
+    /// To so many.
+    pub receivers: usize,
+}
+
 /// The body of `POST /api/sessions/{id}/yolo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct YoloWanted {
     pub on: bool,
+}
+
+/// The body of `POST /api/sessions/{id}/policy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicyWanted {
+    /// Null: as its project has it.
+    pub preset: Option<Preset>,
 }
 
 /// The agent's side has it.
@@ -283,7 +486,7 @@ pub struct Problem {
 
 impl From<Detail> for SessionDetail {
     fn from(detail: Detail) -> Self {
-        let Detail { card, evidence, timeline } = detail;
+        let Detail { card, evidence, timeline, attached } = detail;
         let state = manager::of(&card.agent_state);
         let manager_view = ManagerShown { state, flags: state.flags(approves_alone(&card)) };
         Self {
@@ -292,6 +495,9 @@ impl From<Detail> for SessionDetail {
             evidence,
             runs: timeline.runs,
             groups: timeline.spans,
+            attached: attached.map(|Attached { state, messages, messages_len, notes }| {
+                AttachedTo { state, messages, messages_len, notes }
+            }),
             card,
         }
     }

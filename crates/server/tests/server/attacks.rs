@@ -31,7 +31,7 @@ fn dns_rebinding_is_told_by_the_host() {
     let daemon = Daemon::start("rebinding");
     let cookie = daemon.cookie("admin");
     let host = format!("rebound.evil.example:{}", daemon.port);
-    for route in &ROUTES {
+    for route in ROUTES {
         let rebound = daemon.request(route.method, &path(route)).token(Scope::Admin);
         let rebound = rebound.with("cookie", &cookie).with("sec-fetch-site", "same-origin");
         let rebound = rebound.with("host", &host).with("origin", &format!("http://{host}"));
@@ -75,7 +75,7 @@ fn a_form_writes_nothing() {
 #[test]
 fn the_token_of_a_hook_opens_nothing_but_reports() {
     let daemon = Daemon::start("hook-token");
-    for route in &ROUTES {
+    for route in ROUTES {
         let reporter = daemon.request(route.method, &path(route)).token(Scope::Ingest);
         let (status, code) = reporter.page(&json!({})).refused();
         let reports = path(route).starts_with("/v1/") || route.path == "/api/live/hook";

@@ -1,8 +1,11 @@
 //! The server on a real port and a real socket, over a real loop: who is let in, what is taken,
 //! and what the stream says.
 
+mod acting;
 mod attacks;
+mod metrics;
 mod page;
+mod push;
 mod sign_in;
 
 use std::collections::BTreeMap;
@@ -13,8 +16,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use qd_broker::hook_intake;
-use qd_broker::runtime::{Runtime, Settings};
+use qd_broker::notices::{Notices, Settings as NoticeSettings};
+use qd_broker::runtime::{Handle, Runtime, Settings};
 use qd_server::{Doors, HEADER, Need, PAGE_ROUTES, ROUTES, Records, Route, Scope, Server, Tokens};
+use qd_session::operator::notice::Rules;
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime as Tokio;
@@ -33,6 +38,11 @@ struct Daemon {
 
 impl Daemon {
     fn start(name: &str) -> Self {
+        Self::with(name, |_| {})
+    }
+
+    /// A loop that is prepared before it runs.
+    fn with(name: &str, prepare: impl FnOnce(&mut Runtime)) -> Self {
         let folder = std::env::temp_dir().join(format!("qd-server-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -46,8 +56,11 @@ impl Daemon {
                 state: folder.join("state"),
                 opencode_servers: Vec::new(),
                 layers: folder.join("config/layers.toml"),
+                policy: folder.join("config/policy.toml"),
             };
-            let (runtime, handle) = Runtime::open(&settings, stopped.clone()).expect("it opens");
+            let opened = Runtime::open(&settings, stopped.clone());
+            let (mut runtime, handle) = opened.expect("it opens");
+            prepare(&mut runtime);
             let socket = hook_intake::bind(&folder.join("qd.sock")).expect("a socket");
             socket.set_nonblocking(true).expect("a socket that can wait");
             let socket = UnixListener::from_std(socket).expect("a socket of the runtime");
@@ -56,7 +69,9 @@ impl Daemon {
             tokio::spawn(runtime.run());
             let hosts = vec!["box.example.ts.net".to_owned()];
             let doors = Doors { socket, port: listener, tokens: tokens.clone(), hosts };
-            tokio::spawn(Server::serve(handle, Records::default(), doors, stopped));
+            let notices = Some(notices(handle.clone(), &folder));
+            let records = Records { notices, ..Records::default() };
+            tokio::spawn(Server::serve(handle, records, doors, stopped));
             port
         });
         Self { folder, port, tokens, stop, tokio: Some(tokio) }
@@ -81,6 +96,22 @@ impl Daemon {
         stream.set_read_timeout(Some(PATIENCE)).expect("patience");
         stream
     }
+}
+
+/// Those who tell, with nobody to tell.
+fn notices(handle: Handle, folder: &Path) -> Notices {
+    let settings = NoticeSettings {
+        state: folder.join("state/notices"),
+        rules: Rules::default(),
+        contact: "mailto:ann@example.org".to_owned(),
+        link: "http://127.0.0.1".to_owned(),
+        webhooks: Vec::new(),
+        ntfy: Vec::new(),
+        desktop: false,
+        allows_loopback: false,
+        offset: Box::new(|_| 0),
+    };
+    Notices::start(handle, settings).expect("they start")
 }
 
 impl Drop for Daemon {
@@ -215,7 +246,7 @@ fn every_route_refuses_whoever_should_not_be_there() {
         for weak in Scope::ALL.into_iter().filter(|scope| *scope < needed) {
             assert_eq!(plain().token(weak).refused(), (403, "weak_scope".into()), "{route:?}");
         }
-        if route.method == "POST" && needed > Scope::Ingest {
+        if route.method != "GET" && needed > Scope::Ingest {
             assert_eq!(admin().refused(), (415, "not_json".into()), "{route:?}");
             let json = admin().with("content-type", "application/json");
             assert_eq!(json.refused(), (403, "no_header".into()), "{route:?}");

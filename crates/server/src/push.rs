@@ -1,0 +1,66 @@
+//! The devices that are told: a browser subscribes itself, and can be taken off the list.
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use qd_broker::notices::{DeviceView, NotADevice, Notices, Subscription};
+use serde_json::{Value, json};
+use tracing::warn;
+
+use crate::error::Refusal;
+use crate::server::Server;
+use crate::sign_in::now_s;
+use crate::wire::{PushKeyView, TestSent, TestWanted};
+
+pub async fn key(State(server): State<Server>) -> Result<Json<PushKeyView>, Refusal> {
+    Ok(Json(PushKeyView { key: notices(&server)?.public_key() }))
+}
+
+pub async fn devices(State(server): State<Server>) -> Result<Json<Vec<DeviceView>>, Refusal> {
+    Ok(Json(notices(&server)?.devices()))
+}
+
+pub async fn subscribe(
+    State(server): State<Server>,
+    wanted: Result<Json<Subscription>, JsonRejection>,
+) -> Result<Json<DeviceView>, Refusal> {
+    let Json(wanted) = wanted.map_err(|_| Refusal::Unreadable)?;
+    Ok(Json(notices(&server)?.subscribe(wanted, now_s())?))
+}
+
+pub async fn unsubscribe(
+    State(server): State<Server>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Refusal> {
+    notices(&server)?.unsubscribe(&id)?;
+    Ok(Json(json!({ "removed": true })))
+}
+
+pub async fn test(
+    State(server): State<Server>,
+    wanted: Result<Json<TestWanted>, JsonRejection>,
+) -> Result<Json<TestSent>, Refusal> {
+    let Json(TestWanted { id }) = wanted.map_err(|_| Refusal::Unreadable)?;
+    let sent = notices(&server)?.test(id.as_deref());
+    Ok(Json(TestSent { receivers: sent.map_err(|_| Refusal::NoSuchDevice)? }))
+}
+
+fn notices(server: &Server) -> Result<&Notices, Refusal> {
+    server.notices().ok_or(Refusal::NoticesOff)
+}
+
+impl From<NotADevice> for Refusal {
+    fn from(why: NotADevice) -> Self {
+        match why {
+            NotADevice::Unknown => Self::NoSuchDevice,
+            NotADevice::Refused(why) => {
+                warn!(why, "a subscription");
+                Self::NotASubscription
+            }
+            NotADevice::NotKept(error) => {
+                warn!(%error, "the list of devices");
+                Self::NotKept
+            }
+        }
+    }
+}
