@@ -14,6 +14,10 @@ pub struct Reply {
     pub(crate) pace: Pace,
     /// Events sent before the connection is cut.
     pub(crate) cut_after: Option<usize>,
+    /// The event in the middle of which the connection is cut.
+    pub(crate) cut_within: Option<usize>,
+    /// The event in whose place nonsense is sent.
+    pub(crate) garbled_at: Option<usize>,
     /// The stream ends in the vendor's error event instead of its end.
     pub(crate) breaks_with: Option<String>,
 }
@@ -42,12 +46,14 @@ pub(crate) struct Failure {
     pub(crate) status: u16,
     pub(crate) message: String,
     pub(crate) retry_after_s: Option<u32>,
+    pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace {
     pub(crate) before_start: Option<Gate>,
     pub(crate) before_end: Option<Gate>,
+    pub(crate) before_event: Option<(usize, Gate)>,
     pub(crate) between_events: Duration,
 }
 
@@ -73,7 +79,8 @@ impl Reply {
             529 => "Overloaded",
             _ => "Internal server error",
         };
-        let failure = Failure { status, message: message.into(), retry_after_s: None };
+        let message = message.into();
+        let failure = Failure { status, message, retry_after_s: None, headers: Vec::new() };
         Self { failure: Some(failure), ..Self::default() }
     }
 
@@ -109,6 +116,14 @@ impl Reply {
         self
     }
 
+    /// Another header of a failure; nothing else has one.
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        if let Some(failure) = &mut self.failure {
+            failure.headers.push((name, value.into()));
+        }
+        self
+    }
+
     /// Nothing is sent, not even a status, until the gate opens.
     pub fn held_before_start(mut self, gate: &Gate) -> Self {
         self.pace.before_start = Some(gate.clone());
@@ -121,6 +136,12 @@ impl Reply {
         self
     }
 
+    /// A stall: so many events are sent, and the next one waits for the gate.
+    pub fn held_after(mut self, events: usize, gate: &Gate) -> Self {
+        self.pace.before_event = Some((events, gate.clone()));
+        self
+    }
+
     /// A slow stream: a pause between any two events.
     pub fn slowly(mut self, between_events: Duration) -> Self {
         self.pace.between_events = between_events;
@@ -130,6 +151,18 @@ impl Reply {
     /// A dropped stream: the connection is closed after so many events.
     pub fn cut_after(mut self, events: usize) -> Self {
         self.cut_after = Some(events);
+        self
+    }
+
+    /// A dropped stream: so many events are sent, and half of the next.
+    pub fn cut_within(mut self, events: usize) -> Self {
+        self.cut_within = Some(events);
+        self
+    }
+
+    /// So many events are sent, then one that nobody can read, then the rest.
+    pub fn garbled_after(mut self, events: usize) -> Self {
+        self.garbled_at = Some(events);
         self
     }
 

@@ -13,8 +13,18 @@ pub struct Script {
     lines: Vec<Line>,
     otherwise: Reply,
     aside: Reply,
-    strict: bool,
+    strictness: Strictness,
     toolless: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Strictness {
+    /// Everything is answered.
+    Lenient,
+    /// As providers are: each call has its result.
+    Strict,
+    /// As a careful client is: see [`Script::exacting`].
+    Exacting,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +58,7 @@ impl Script {
             lines: Vec::new(),
             otherwise: Reply::says("(the script has ended)"),
             aside: Reply::says("{\"title\": \"Scripted work\"}"),
-            strict: false,
+            strictness: Strictness::Lenient,
             toolless: false,
         }
     }
@@ -96,7 +106,15 @@ impl Script {
 
     /// Refuses, as providers do, a conversation in which a tool call has no result.
     pub fn strict(mut self) -> Self {
-        self.strict = true;
+        self.strictness = Strictness::Strict;
+        self
+    }
+
+    /// Refuses also what some provider somewhere refuses: results in another order than their
+    /// calls, results that are not the first of what follows, thoughts without their signature,
+    /// an answer that is empty or ends with a thought.
+    pub fn exacting(mut self) -> Self {
+        self.strictness = Strictness::Exacting;
         self
     }
 
@@ -116,10 +134,14 @@ impl Script {
         self.otherwise = later.otherwise;
     }
 
-    pub(crate) fn take(&mut self, conversation: &Conversation) -> Choice {
-        if self.strict
-            && let Some(fault) = conversation.fault()
-        {
+    pub(crate) fn take(&mut self, conversation: &Conversation, body: &Value) -> Choice {
+        let exact = || conversation.wire.exact_fault(body);
+        let fault = match self.strictness {
+            Strictness::Lenient => None,
+            Strictness::Strict => conversation.fault(),
+            Strictness::Exacting => conversation.fault().or_else(exact),
+        };
+        if let Some(fault) = fault {
             return Choice::Refused(fault);
         }
         if conversation.is_aside() || (conversation.tools.is_empty() && !self.toolless) {

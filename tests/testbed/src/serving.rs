@@ -53,7 +53,7 @@ impl Stage {
                 return None;
             }
             let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-            let choice = script.take(&conversation);
+            let choice = script.take(&conversation, &body);
             let (answer, reply) = match choice {
                 Choice::Scripted(reply) => (Answer::Scripted(log.next_scripted()), reply),
                 Choice::Aside(reply) => (Answer::Aside, reply),
@@ -188,6 +188,7 @@ async fn deliver(stream: &mut TcpStream, wire: Wire, streams: bool, draft: Draft
         if let Some(seconds) = failure.retry_after_s {
             headers.push(("retry-after", seconds.to_string()));
         }
+        headers.extend(failure.headers.iter().cloned());
         let body = wire.refuse(failure.status, &failure.message);
         return written(stream, &http::response(failure.status, &headers, &body)).await;
     }
@@ -221,7 +222,30 @@ async fn deliver_stream(
                 return Delivery::ClientGone;
             }
         }
-        out.extend(http::chunk(&server_sent(event)));
+        if let Some((before, gate)) = &reply.pace.before_event
+            && *before == index
+        {
+            if written(stream, &out).await == Delivery::ClientGone
+                || held(stream, gate).await == Delivery::ClientGone
+            {
+                return Delivery::ClientGone;
+            }
+            out.clear();
+        }
+        let sent = server_sent(event);
+        if reply.cut_within == Some(index) {
+            // The middle may be within a character; bytes have none.
+            let half = &sent.as_bytes()[..sent.len() / 2];
+            out.extend(format!("{:x}\r\n", half.len()).into_bytes());
+            out.extend(half);
+            out.extend(b"\r\n");
+            let _ = written(stream, &out).await;
+            return Delivery::Cut;
+        }
+        if reply.garbled_at == Some(index) {
+            out.extend(http::chunk("data: {\"type\": \"content_block_\u{fffd}\n\n"));
+        }
+        out.extend(http::chunk(&sent));
         if written(stream, &out).await == Delivery::ClientGone {
             return Delivery::ClientGone;
         }

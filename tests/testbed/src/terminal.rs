@@ -164,6 +164,20 @@ impl Terminal {
         Err(self.timed_out(&format!("{text:?} to leave the screen")))
     }
 
+    /// Presses the key, and again until `text` stands on the screen: for a client that ignores
+    /// keys while it still begins, and to which one too many means nothing.
+    pub fn press_until_shown(&self, key: Key, text: &str) -> Result<()> {
+        let presses = WAIT_MAX.as_millis() / PRESS_AGAIN_AFTER.as_millis();
+        for _ in 0..presses {
+            self.press(key)?;
+            let is_shown = |shown: &Shown| shown.screen.text().contains(text).then_some(());
+            if self.shown.wait(PRESS_AGAIN_AFTER, is_shown).is_some() {
+                return Ok(());
+            }
+        }
+        Err(self.timed_out(&format!("{text:?} on the screen")))
+    }
+
     pub fn resize(&self, rows: NonZeroU16, columns: NonZeroU16) -> Result<()> {
         self.shown.change(|shown| shown.screen.resize(rows, columns));
         self.master.resize(size(rows, columns)).map_err(broken)

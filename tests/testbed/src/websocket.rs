@@ -145,7 +145,8 @@ impl Line {
         {
             return Delivery::ClientGone;
         }
-        if let Some(Failure { status, message, retry_after_s }) = &reply.failure {
+        // A message has no headers, but the one that it spells out.
+        if let Some(Failure { status, message, retry_after_s, headers: _ }) = &reply.failure {
             return self.send(&failure(*status, message, *retry_after_s)).await;
         }
         let events = Wire::OpenAiResponses.stream(draft);

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU16;
 use std::path::Path;
+use std::time::Instant;
 
 use qd_testbed::{Client, Error, Home, Key, Model, Result, Script, Terminal};
 
@@ -98,6 +99,11 @@ fn a_home_takes_with_it_what_outlived_its_client() -> Result<()> {
     std::mem::forget(terminal);
     let folder = home.path();
     drop(home);
+    // It is killed; when it is gone is the kernel's to say.
+    let deadline = Instant::now() + qd_testbed::limits::WAIT_MAX;
+    while lives(daemon) && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
     assert_eq!((lives(daemon), folder.exists()), (false, false));
     Ok(())
 }

@@ -175,3 +175,73 @@ fn a_client_that_wants_to_leave_loopback_is_refused_and_recorded() -> Result<()>
     assert_eq!((&start, model.outbound()), (b"HTTP/1.1 403", vec!["far.example:443".to_owned()]));
     Ok(())
 }
+
+#[test]
+fn exacting_refuses_what_a_careful_client_never_sends() -> Result<()> {
+    let user = |text: &str| json!({"type": "text", "text": text});
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}});
+    let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "x"});
+    let thought =
+        |signature: &str| json!({"type": "thinking", "thinking": "a", "signature": signature});
+    let check = |answer: Value, next: Value, status: u16| -> Result<()> {
+        let model = Model::start(Script::new().says("fine").exacting())?;
+        let mut body = messages("hello");
+        body["messages"] = json!([
+            {"role": "user", "content": [user("go")]},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": next},
+        ]);
+        let heard = ask(&model, "/v1/messages", &body);
+        assert!(heard.starts_with(&format!("HTTP/1.1 {status}")), "{body}: {heard}");
+        Ok(())
+    };
+    let both = json!([call("a"), call("b")]);
+    check(both.clone(), json!([result("a"), result("b"), user("on")]), 200)?;
+    check(both.clone(), json!([result("b"), result("a")]), 400)?;
+    check(both.clone(), json!([result("a"), user("on"), result("b")]), 400)?;
+    check(both, json!([result("a")]), 400)?;
+    check(json!([thought("c2lnbmF0dXJl"), user("x")]), json!([user("on")]), 200)?;
+    check(json!([thought(""), user("x")]), json!([user("on")]), 400)?;
+    check(json!([thought("c2lnbmF0dXJl")]), json!([user("on")]), 400)?;
+    check(json!([]), json!([user("on")]), 400)?;
+    check(json!([user("x")]), json!([user(" ")]), 400)?;
+    let chat = |second: &str| {
+        let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "B", "arguments": "{}"}});
+        json!({"model": "m", "stream": true, "tools": [{"type": "function", "function": {"name": "B"}}], "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]},
+            {"role": "tool", "tool_call_id": if second == "b" { "a" } else { "b" }, "content": "x"},
+            {"role": "tool", "tool_call_id": second, "content": "x"},
+        ]})
+    };
+    for (second, status) in [("b", 200), ("a", 400)] {
+        let model = Model::start(Script::new().says("fine").exacting())?;
+        let heard = ask(&model, "/v1/chat/completions", &chat(second));
+        assert!(heard.starts_with(&format!("HTTP/1.1 {status}")), "{heard}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_stream_can_break_within_an_event_stall_and_turn_to_nonsense() -> Result<()> {
+    let gate = Gate::new();
+    let script = Script::new()
+        .replies(Reply::says("hello there").cut_within(4))
+        .replies(Reply::says("hello there").garbled_after(2))
+        .replies(Reply::says("hello there").held_after(3, &gate))
+        .replies(Reply::fails(429).with_header("retry-after-ms", "250"));
+    let model = Model::start(script)?;
+    let cut = ask(&model, "/v1/messages", &messages("hello"));
+    assert!(cut.matches("event: ").count() == 5 && !cut.ends_with("\n\n\r\n"), "{cut}");
+    let garbled = ask(&model, "/v1/messages", &messages("hello"));
+    assert!(garbled.contains('\u{fffd}') && garbled.contains("message_stop"), "{garbled}");
+    let mut stalled = send(&model, "/v1/messages", &messages("hello"));
+    let mut first = [0; 16];
+    stalled.read_exact(&mut first).expect("the beginning is sent");
+    assert_eq!(model.requests()[2].delivery, Delivery::UnderWay);
+    gate.open();
+    model.wait_for_answer(2)?;
+    let refused = ask(&model, "/v1/messages", &messages("hello"));
+    assert!(refused.contains("retry-after-ms: 250\r\n"), "{refused}");
+    Ok(())
+}

@@ -94,6 +94,12 @@ impl Client {
         &self.launch.program
     }
 
+    /// What it would be started with, for a test that starts it by itself. What it leaves behind
+    /// is killed with its home.
+    pub fn command_line(&self) -> (&[String], &BTreeMap<String, String>) {
+        (&self.launch.arguments, &self.launch.environment)
+    }
+
     /// Another folder than the home's workspace.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.launch.folder = folder.into();

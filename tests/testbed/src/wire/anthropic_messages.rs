@@ -164,4 +164,4 @@ fn event(name: &'static str, mut data: Value) -> StreamEvent {
 }
 
 /// Clients send it back and do not look inside.
-const SIGNATURE: &str = "c2lnbmF0dXJl";
+pub(super) const SIGNATURE: &str = "c2lnbmF0dXJl";

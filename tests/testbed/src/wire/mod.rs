@@ -9,6 +9,7 @@ use crate::conversation::Conversation;
 use crate::limits::STREAM_PIECES;
 use crate::reply::Reply;
 
+mod anthropic_exact;
 mod anthropic_messages;
 mod gemini;
 mod openai_chat;
@@ -46,6 +47,15 @@ impl Wire {
             Self::OpenAiResponses => openai_responses::read(body),
             Self::OpenAiChat => openai_chat::read(body),
             Self::Gemini => gemini::read(path, body),
+        }
+    }
+
+    /// What only the strictest of those who speak it would refuse.
+    pub(crate) fn exact_fault(self, body: &Value) -> Option<String> {
+        match self {
+            Self::AnthropicMessages => anthropic_exact::fault(body),
+            Self::OpenAiChat => openai_chat::exact_fault(body),
+            Self::OpenAiResponses | Self::Gemini => None,
         }
     }
 

@@ -33,6 +33,30 @@ fn turns(message: &Value) -> Vec<Turn> {
     }
 }
 
+/// Results stand right behind their calls, in the same order; an answer says or calls something.
+pub(super) fn exact_fault(body: &Value) -> Option<String> {
+    let mut open: Vec<String> = Vec::new();
+    for message in list(&body["messages"]) {
+        let role = text_of(message, "role");
+        if role == "tool" {
+            let id = text_of(message, "tool_call_id");
+            if open.first() != Some(&id) {
+                return Some(format!("the result of {id} where {open:?} were due"));
+            }
+            open.remove(0);
+            continue;
+        }
+        if !open.is_empty() {
+            return Some(format!("{role} where the results of {open:?} were due"));
+        }
+        open = list(&message["tool_calls"]).iter().map(|call| text_of(call, "id")).collect();
+        if role == "assistant" && open.is_empty() && plain(&message["content"]).is_empty() {
+            return Some("an answer without content".into());
+        }
+    }
+    None
+}
+
 pub(super) fn stream(draft: Draft<'_>) -> Vec<StreamEvent> {
     let mut events = vec![chunk(draft, json!({"role": "assistant", "content": ""}), None)];
     let mut calls = 0;
