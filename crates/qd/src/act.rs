@@ -117,8 +117,7 @@ pub async fn deny(args: &DenyArgs, paths: &Paths) -> Result<()> {
 pub async fn answer(args: &AnswerArgs, paths: &Paths) -> Result<()> {
     let daemon = Daemon::at(paths);
     let request = waiting(&daemon, &args.session, &["question"]).await?;
-    let input = &request["input"];
-    let questions = input["questions"].as_array().or(input.as_array()).cloned().unwrap_or_default();
+    let questions = questions(&request);
     if questions.is_empty() {
         bail!("the questions are not known; answer them where they were asked");
     }
@@ -136,6 +135,24 @@ pub async fn answer(args: &AnswerArgs, paths: &Paths) -> Result<()> {
         })
         .collect();
     decide(&daemon, &request, json!({ "type": "answer", "answers": answers })).await
+}
+
+fn questions(request: &Value) -> Vec<Value> {
+    let input = &request["input"];
+    let several = input["questions"].as_array().or(input.as_array()).cloned();
+    // `ask_user` asks one thing.
+    let one = || input["question"].is_string().then(|| vec![input.clone()]);
+    several.or_else(one).unwrap_or_default()
+}
+
+/// The same words for whatever a request asks.
+pub fn answer_in_words(request: &Value, text: &str) -> Value {
+    let answer = |question: &Value| {
+        let name = question["id"].as_str().or(question["question"].as_str());
+        json!({ "question": name, "values": values(question, text) })
+    };
+    let answers: Vec<Value> = questions(request).iter().map(answer).collect();
+    json!({ "type": "answer", "answers": answers })
 }
 
 /// The labels that a text chooses, or the text.
@@ -173,7 +190,7 @@ pub async fn yolo(args: &YoloArgs, paths: &Paths) -> Result<()> {
     command(paths, &args.session, "yolo", &json!({ "on": args.switch == Switch::On })).await
 }
 
-/// A command without anything to it: interrupt, stop, focus.
+/// A command to a session.
 pub async fn command(paths: &Paths, session: &str, what: &str, body: &Value) -> Result<()> {
     let path = format!("/api/sessions/{}/{what}", escaped(session));
     let answer = Daemon::at(paths).post_json(&path, body).await?;
@@ -184,10 +201,13 @@ pub async fn command(paths: &Paths, session: &str, what: &str, body: &Value) -> 
 pub async fn resume(session: &str, paths: &Paths) -> Result<()> {
     let path = format!("/api/live/sessions/{}", escaped(session));
     let card = Daemon::at(paths).get(&path).await?["card"].take();
-    let line = card["resumeCommand"].as_str().context("its client cannot resume a session")?;
+    if card["drive"].is_object() {
+        return command(paths, session, "resume", &json!({})).await;
+    }
     if let Some(why) = card["capabilities"]["why"]["canResume"].as_str() {
         bail!("{why}; go on with it where it runs");
     }
+    let line = card["resumeCommand"].as_str().context("its client cannot resume a session")?;
     let mut words = line.split(' ');
     let mut client = Command::new(words.next().context("a program")?);
     client.args(words);
@@ -205,7 +225,12 @@ async fn waiting(daemon: &Daemon, word: &str, kinds: &[&str]) -> Result<Value> {
         let list = daemon.get("/api/requests").await?;
         let all = list["requests"].as_array().into_iter().flatten();
         let mut found = all.map(|one| &one["request"]).filter(|one| one["key"] == word);
-        return found.next().cloned().context("no request of that id is open");
+        let request = found.next().cloned().context("no request of that id is open")?;
+        let kind = request["kind"].as_str().unwrap_or_default();
+        if !kinds.contains(&kind) {
+            bail!("it is a {}: it takes another answer", plain(kind));
+        }
+        return Ok(request);
     }
     let detail = daemon.get(&format!("/api/live/sessions/{}", escaped(word))).await?;
     let requests = detail["card"]["requests"].as_array().cloned().unwrap_or_default();

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use qd_session::decision::{Body, Broken, By, Chain, Command, Decision, Record, Shown};
 use qd_session::id::DecisionId;
+use qd_session::machine::RetryTarget;
 use qd_store::{DecisionLog, Ends};
 use serde_json::{Value, json};
 
@@ -146,7 +147,7 @@ fn write_records(out: &mut impl Write, args: &AuditArgs, found: &Found) -> io::R
 
 fn told(body: &Body) -> String {
     match body {
-        Body::Given(offer) => {
+        Body::Given(offer) | Body::Ruled(offer) => {
             let by = match &offer.rule {
                 Some(rule) => format!("rule {rule}"),
                 None => spelled_by(&offer.by),
@@ -162,9 +163,7 @@ fn told(body: &Body) -> String {
         Body::Failed { why, .. } => format!(": {why}"),
         Body::Confirmed { .. } => " by the agent".to_owned(),
         Body::Overtaken { .. } => ": the agent went on without it".to_owned(),
-        Body::Unclear { .. } => {
-            ": the agent went on; whether it had the answer is not known".to_owned()
-        }
+        Body::Unclear { .. } => ": whether it arrived is not known".to_owned(),
     }
 }
 
@@ -206,7 +205,20 @@ fn spelled_command(command: &Command) -> String {
         Command::Resume => "resume".to_owned(),
         Command::Yolo { on: true } => "YOLO on".to_owned(),
         Command::Yolo { on: false } => "YOLO off".to_owned(),
+        Command::Policy { preset: Some(preset) } => format!("policy {}", preset.name()),
+        Command::Policy { preset: None } => "policy of the project".to_owned(),
         Command::Dismiss => "dismiss".to_owned(),
+        Command::Pause => "pause".to_owned(),
+        Command::Retry { target } => format!("retry {}", spelled_target(target)),
+    }
+}
+
+fn spelled_target(target: &RetryTarget) -> String {
+    match target {
+        RetryTarget::Llm => "the model".to_owned(),
+        RetryTarget::Tool { run } => format!("tool {run}"),
+        RetryTarget::Hook { run } => format!("hook {run}"),
+        RetryTarget::Harness => "the agent".to_owned(),
     }
 }
 

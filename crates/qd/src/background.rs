@@ -26,10 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LAST_WORDS_BYTES: u64 = 2 << 10;
 
 pub async fn open(paths: &Paths) -> Result<()> {
-    let daemon = Daemon::at(paths);
-    if daemon.about().await?.is_none() {
-        start(&daemon, paths).await?;
-    }
+    started(&Daemon::at(paths), paths).await?;
     let link = open::invite(paths).await?;
     println!("The board: {link}");
     let shown = open::show(&link);
@@ -38,6 +35,14 @@ pub async fn open(paths: &Paths) -> Result<()> {
         "{opened} The link works once; `qd open` makes another, `qd watch` shows the board here."
     );
     Ok(())
+}
+
+/// A daemon runs when this returns.
+pub async fn started(daemon: &Daemon, paths: &Paths) -> Result<()> {
+    match daemon.about().await? {
+        Some(_) => Ok(()),
+        None => start(daemon, paths).await,
+    }
 }
 
 /// Starts a daemon and waits until it answers.

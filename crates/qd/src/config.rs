@@ -15,14 +15,39 @@
 //!
 //! [opencode]
 //! servers = ["http://127.0.0.1:4096"]   # OpenCode and Kilo servers that are not found
+//!
+//! [model.opus]               # endpoints of models: docs/models.md
+//! provider = "anthropic"
+//!
+//! [agents.claude-code]       # programs of agents that are driven: docs/sessions.md
+//! program = "/opt/claude/bin/claude"
+//!
+//! [notify]                   # whom to tell, and when not: docs/notifications.md
+//! quiet = ["22:00-07:30"]
+//!
+//! [hooks]
+//! observed = true            # post-tool hooks for agents started elsewhere, too: docs/hooks.md
+//!
+//! [otlp]                     # where traces of driven sessions go: docs/observability.md
+//! endpoint = "http://127.0.0.1:4318"
+//!
+//! [sandbox]                  # what commands of driven sessions may reach: docs/tools.md
+//! network = "forbidden"
 //! ```
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use qd_broker::driving::local_crew::AgentPrograms;
+use qd_broker::driving::model::Models;
+use qd_broker::driving::tools::SandboxConfig;
 use qd_harness::usage::{Price, PriceTable, Rates};
 use toml_edit::{DocumentMut, Item, TableLike};
+
+use crate::notify_config::NotifyConfig;
+use crate::otlp_config::OtlpConfig;
+use crate::sandbox_config;
 
 #[derive(Debug, Default)]
 pub struct Config {
@@ -31,6 +56,14 @@ pub struct Config {
     /// Names beside the loopback's by which the page is reached.
     pub hosts: Vec<String>,
     pub opencode_servers: Vec<String>,
+    pub notify: NotifyConfig,
+    pub models: Models,
+    pub programs: AgentPrograms,
+    pub otlp: OtlpConfig,
+    /// What commands of driven sessions may reach.
+    pub sandbox: SandboxConfig,
+    /// Post-tool hooks run for agents that we only observe, too.
+    pub runs_observed_hooks: bool,
 }
 
 impl Config {
@@ -44,7 +77,8 @@ impl Config {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        Self::parsed(&text).with_context(|| format!("in {}", path.display()))
+        let folder = path.parent().unwrap_or(path);
+        Self::parsed(&text, folder).with_context(|| format!("in {}", path.display()))
     }
 
     /// The bundled table, with the operator's prices.
@@ -60,7 +94,8 @@ impl Config {
         !self.is_search_off
     }
 
-    fn parsed(text: &str) -> Result<Self> {
+    /// `folder` is where files lie that it names.
+    fn parsed(text: &str, folder: &Path) -> Result<Self> {
         let document: DocumentMut = text.parse()?;
         let prices = document.get("prices").map_or_else(|| Ok(Vec::new()), prices)?;
         let is_search_off = document.get("search").map_or(Ok(false), is_off)?;
@@ -69,7 +104,28 @@ impl Config {
             bail!("`{odd}` is no host: write a name as box.example.ts.net, with a port if needed");
         }
         let opencode_servers = names(&document, "opencode", "servers")?;
-        Ok(Self { prices, is_search_off, hosts, opencode_servers })
+        let notify = document.get("notify").map(|notify| NotifyConfig::read(notify, folder));
+        let notify = notify.transpose()?.unwrap_or_default();
+        let models = Models::parsed(text).context("a model")?;
+        let programs = AgentPrograms::parsed(text).context("an agent")?;
+        let otlp = document.get("otlp").map(OtlpConfig::read).transpose()?.unwrap_or_default();
+        let home = std::env::home_dir();
+        let sandbox = document.get("sandbox");
+        let sandbox = sandbox.map(|sandbox| sandbox_config::read(sandbox, home.as_deref()));
+        let sandbox = sandbox.transpose()?.unwrap_or_default();
+        let runs_observed_hooks = document.get("hooks").map_or(Ok(false), are_observed)?;
+        Ok(Self {
+            prices,
+            is_search_off,
+            hosts,
+            opencode_servers,
+            notify,
+            models,
+            programs,
+            otlp,
+            sandbox,
+            runs_observed_hooks,
+        })
     }
 }
 
@@ -95,6 +151,14 @@ fn is_off(search: &Item) -> Result<bool> {
     let search = search.as_table_like().context("`search` is no table")?;
     match search.get("enabled") {
         Some(enabled) => Ok(!enabled.as_bool().context("`search.enabled` is not true or false")?),
+        None => Ok(false),
+    }
+}
+
+fn are_observed(hooks: &Item) -> Result<bool> {
+    let hooks = hooks.as_table_like().context("`hooks` is no table")?;
+    match hooks.get("observed") {
+        Some(observed) => observed.as_bool().context("`hooks.observed` is not true or false"),
         None => Ok(false),
     }
 }
@@ -136,9 +200,13 @@ mod tests {
 
     use super::*;
 
+    fn parsed(text: &str) -> Result<Config> {
+        Config::parsed(text, Path::new("/nowhere"))
+    }
+
     #[test]
     fn the_operators_price_wins() {
-        let config = Config::parsed("[prices.\"claude-opus-4-6\"]\ninput = 1\noutput = 2.5\n");
+        let config = parsed("[prices.\"claude-opus-4-6\"]\ninput = 1\noutput = 2.5\n");
         let table = config.unwrap().price_table();
         let tokens = Tokens { input: 1_000_000, output: 1_000_000, ..Tokens::default() };
         let charge = table.charge_of(Some("claude-opus-4-6"), &tokens, None);
@@ -147,7 +215,7 @@ mod tests {
 
     #[test]
     fn hosts_and_servers_are_lists() {
-        let config = Config::parsed(
+        let config = parsed(
             "[server]\nhosts = [\"box.example.ts.net\", \"a.example:8443\"]\n\
              [opencode]\nservers = [\"http://127.0.0.1:4096\"]",
         );
@@ -165,7 +233,7 @@ mod tests {
             ("[prices.m]\ninput = -1", "`input` is no number of dollars"),
             ("[prices.m]\nprice = 1", "`price` is none of"),
         ] {
-            let error = format!("{:#}", Config::parsed(text).unwrap_err());
+            let error = format!("{:#}", parsed(text).unwrap_err());
             assert!(error.contains(said), "{error}");
         }
         for (text, said) in [
@@ -176,14 +244,19 @@ mod tests {
             ("[server]\nhosts = [1]", "`server.hosts` is no list of texts"),
             ("[server]\nhosts = [\"https://a\"]", "`https://a` is no host"),
             ("[server]\nhosts = [\"*\"]", "`*` is no host"),
+            ("hooks = 1", "`hooks` is no table"),
+            ("[hooks]\nobserved = 1", "`hooks.observed` is not true or false"),
             ("[opencode]\nservers = 3", "`opencode.servers` is no list of texts"),
+            ("[sandbox]\nnetwork = 1", "`sandbox.network` is neither"),
         ] {
-            let error = format!("{:#}", Config::parsed(text).unwrap_err());
+            let error = format!("{:#}", parsed(text).unwrap_err());
             assert!(error.contains(said), "{error}");
         }
-        let is_on = |text| Config::parsed(text).unwrap().is_search_enabled();
+        let is_on = |text| parsed(text).unwrap().is_search_enabled();
         assert!(is_on("") && is_on("[search]") && is_on("[search]\nenabled = true"));
         assert!(!is_on("[search]\nenabled = false"));
-        assert!(Config::parsed("[other]\nx = 1").unwrap().prices.is_empty());
+        let is_hooked = |text| parsed(text).unwrap().runs_observed_hooks;
+        assert!(is_hooked("[hooks]\nobserved = true") && !is_hooked("[hooks]") && !is_hooked(""));
+        assert!(parsed("[other]\nx = 1").unwrap().prices.is_empty());
     }
 }

@@ -4,6 +4,7 @@
 //! the operator's, and nothing of it is left behind.
 
 mod captures;
+mod player;
 mod round;
 mod shift;
 
@@ -16,30 +17,30 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use qd_broker::hook_intake;
-use qd_broker::runtime::{Handle, RawSignal, Runtime, Settings, now};
+use qd_broker::runtime::{Runtime, Settings};
 use qd_server::{Doors, Records, Server, Tokens};
-use qd_session::moment::Timestamp;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::sleep;
 
-use self::captures::{CAPTURES, Embedded};
-use self::round::renamed;
-use self::shift::Shift;
+use self::captures::CAPTURES;
+use self::player::Player;
 use crate::paths::Paths;
 
 /// Between the beginnings of two sessions, so that the board fills before one's eyes.
 const STAGGER: Duration = Duration::from_millis(1_500);
 
-/// How long a session rests before it is played again.
-const REST: Duration = Duration::from_secs(12);
+/// Answers that a player may not have heard yet. A person gives one at a time.
+const ANSWERS_KEPT: usize = 64;
 
 /// Play recorded sessions into a board: no agent and no key needed.
 ///
 /// Starts a daemon of its own on a temporary folder and a free port, plays recordings of Claude
 /// Code, Codex, Gemini CLI, OpenCode and Kilo at the pace they had, over and over, and shows the
-/// board. The daemon that watches your agents is not touched. Everything is removed at the end.
+/// board. What they ask can be answered, on the page and with `qd approve` and its like: the
+/// recording then goes on as it did, and after 30 seconds it does so by itself. No agent is told,
+/// and the daemon that watches yours is not touched. Everything is removed at the end.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// How many times as fast as it was (0.1 to 100)
@@ -78,14 +79,22 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
         home,
         environment: BTreeMap::new(),
         layers: state.join("layers.toml"),
+        policy: state.join("policy.toml"),
         state,
         opencode_servers: Vec::new(),
     };
-    let (runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    let (mut runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    let (answered, _) = broadcast::channel(ANSWERS_KEPT);
+    runtime.keep_recordings(answered.clone());
     let served = tokio::spawn(Server::serve(handle.clone(), Records::default(), doors, stopped));
     let mut running = tokio::spawn(runtime.run());
     for (index, capture) in CAPTURES.iter().enumerate() {
-        tokio::spawn(play(capture, index, handle.clone(), args.speed));
+        let player = Player::of(capture, handle.clone(), args.speed, answered.subscribe());
+        let begins = (STAGGER * index as u32).div_f64(args.speed);
+        tokio::spawn(async move {
+            sleep(begins).await;
+            player.run().await;
+        });
     }
     let shown = async {
         if !args.no_watch {
@@ -110,38 +119,6 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
     running.await??;
     served.await??;
     ended
-}
-
-/// Plays one recording over and over, until the daemon has gone.
-async fn play(capture: &'static Embedded, index: usize, handle: Handle, speed: f64) {
-    let signals = capture.signals();
-    let (harness, Some(first)) = (capture.harness(), signals.first()) else { return };
-    let first = first.at_ms;
-    sleep((STAGGER * index as u32).div_f64(speed)).await;
-    let sessions = capture.sessions();
-    for round in 0.. {
-        let shift = Shift::new(first, now().0, speed);
-        for recorded in &signals {
-            let Some(signal) = recorded.signal() else { continue };
-            let at = Timestamp(shift.moment(recorded.at_ms));
-            sleep(Duration::from_millis(at.ms_since(now()))).await;
-            let payload = shift.text(&String::from_utf8_lossy(signal.payload));
-            let played = RawSignal {
-                harness,
-                at,
-                seq: signal.seq,
-                channel: signal.channel,
-                direction: signal.direction,
-                // Two recordings may have files of one name.
-                file: signal.file.map(|file| format!("{}/{file}", capture.name)),
-                payload: renamed(&payload, round, &sessions).into_bytes(),
-            };
-            if handle.play(played).await.is_err() {
-                return;
-            }
-        }
-        sleep(REST.div_f64(speed)).await;
-    }
 }
 
 /// A folder that goes when the demo ends.

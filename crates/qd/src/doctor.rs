@@ -4,6 +4,8 @@ mod agents;
 mod files;
 mod finding;
 mod machine;
+mod models;
+mod sandbox;
 
 use std::io::{self, Write};
 
@@ -20,7 +22,7 @@ use crate::paths::Paths;
 /// Look for what is wrong with this set-up, and say what to do about it.
 ///
 /// Checks the daemon and its journal, the rights of our folders, the socket, the spool, the hooks
-/// in the agents' settings, the forwarder, your domain layers and policy, the kernel's limits, the port, and the clock. Exit code
+/// in the agents' settings, the forwarder, your domain layers and policy, endpoints of models, the kernel's limits, the port, and the clock. Exit code
 /// 1 if something is bad; a warning is none.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -60,13 +62,16 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.extend(files::spool(paths, about.is_some()));
     findings.extend(files::layers(paths));
     findings.extend(files::policy(paths));
+    findings.extend(models::models(paths));
     findings.push(agents::found(paths));
     findings.extend(agents::hooks());
     findings.push(agents::forwarder());
     findings.extend(about.as_ref().map(agents::unknown));
+    findings.extend(about.as_ref().map(notices));
     findings.push(machine::watches(paths));
     findings.push(machine::port(about.as_ref()));
     findings.push(machine::clock(paths));
+    findings.push(sandbox::sandbox(paths).await);
     findings
 }
 
@@ -99,6 +104,21 @@ async fn daemon(paths: &Paths) -> (Option<About>, Vec<Finding>) {
         }
     };
     (about, vec![finding])
+}
+
+/// Whether those arrive whom the operator wants to hear of what waits.
+fn notices(about: &About) -> Finding {
+    const CHECK: &str = "notices";
+    let troubled = about.receivers.iter().find_map(|receiver| {
+        let trouble = receiver.trouble.as_ref()?;
+        Some(format!("{}: {trouble} ({} did not arrive)", receiver.name, receiver.failed))
+    });
+    match (troubled, about.receivers.len()) {
+        (Some(trouble), _) => Finding::warn(CHECK, trouble).advise("see docs/notifications.md"),
+        (None, 0) => Finding::ok(CHECK, "nobody is told; the bell on the page tells a device"),
+        (None, 1) => Finding::ok(CHECK, "1 receiver is told"),
+        (None, count) => Finding::ok(CHECK, format!("{count} receivers are told")),
+    }
 }
 
 fn journal(about: &About) -> Finding {

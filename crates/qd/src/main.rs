@@ -11,7 +11,9 @@ mod doctor;
 mod exit;
 mod explain;
 mod hooks;
+mod notify_config;
 mod open;
+mod otlp_config;
 mod paper;
 mod paths;
 mod policy;
@@ -20,6 +22,8 @@ mod progress_bar;
 mod record;
 mod redact;
 mod replay;
+mod run;
+mod sandbox_config;
 mod search;
 mod serve;
 mod service;
@@ -59,6 +63,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 a mistake in the comma
                           3 no daemon runs, 4 no such session, 5 timed out, 6 records were changed\n\n\
                           Environment: XDG_STATE_HOME, XDG_RUNTIME_DIR and XDG_CONFIG_HOME say where our files are;\n\
                           CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME and XDG_DATA_HOME where the agents' are;\n\
+                          OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS where traces go;\n\
                           QD_PORT, QD_LOG and NO_COLOR are honoured";
 
 #[derive(Debug, Subcommand)]
@@ -89,6 +94,7 @@ enum Command {
     /// Prints the first session that is in it, at once if one is already. For scripts:
     /// `qd wait --until needs-you && notify-send "An agent waits"`.
     Wait(wait::WaitArgs),
+    Run(run::RunArgs),
     Approve(act::ApproveArgs),
     Deny(act::DenyArgs),
     Answer(act::AnswerArgs),
@@ -109,7 +115,7 @@ enum Command {
         session: String,
     },
     Yolo(act::YoloArgs),
-    /// Go on with a session that has ended, in this terminal
+    /// Go on with a session: one that has ended in this terminal, one that is driven where it was held
     Resume {
         /// A session: its id, or a beginning of it that is unique
         session: String,
@@ -151,6 +157,9 @@ enum Command {
         #[arg(long)]
         path: bool,
     },
+    /// Run a program for the daemon, and end with all that it starts
+    #[command(hide = true)]
+    Warden,
     /// Print completions for a shell
     Completions {
         /// The shell they are for
@@ -159,7 +168,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    let cli = Cli::parse();
+    if matches!(cli.command, Some(Command::Warden)) {
+        return qd_broker::driving::warden::keep_watch();
+    }
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -179,9 +192,11 @@ fn run(cli: Cli) -> Result<()> {
         Command::Hooks(args) => hooks::run(&args),
         Command::Search(args) => search::search(&args, &Paths::from_environment()?),
         Command::Audit(args) => audit::audit(&args, &Paths::from_environment()?),
-        Command::Policy(args) => policy::policy(&args, &Paths::from_environment()?),
+        Command::Policy(args) => with_daemon(async |paths| policy::policy(&args, paths).await),
         Command::Usage(args) => usage::usage(&args, &Paths::from_environment()?),
         Command::Service(args) => service::service(&args, &Paths::from_environment()?),
+        // It has no daemon, no paths and no words: `main` has it.
+        Command::Warden => Ok(()),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "qd", &mut std::io::stdout());
             Ok(())
@@ -210,6 +225,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Explain(args) => with_daemon(async |paths| {
             explain::explain(&args.session_or_capture.to_string_lossy(), args.json, paths).await
         }),
+        Command::Run(args) => with_daemon(async |paths| run::run(&args, paths).await),
         Command::Approve(args) => with_daemon(async |paths| act::approve(&args, paths).await),
         Command::Deny(args) => with_daemon(async |paths| act::deny(&args, paths).await),
         Command::Answer(args) => with_daemon(async |paths| act::answer(&args, paths).await),
@@ -255,7 +271,9 @@ fn with_daemon(command: impl AsyncFnOnce(&Paths) -> Result<()>) -> Result<()> {
 
 /// `QD_LOG` says how much, as `info` or `qd_broker=debug`.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("QD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    // The client of MCP servers would tell whatever they send.
+    let usual = || EnvFilter::new("info,rmcp=error");
+    let filter = EnvFilter::try_from_env("QD_LOG").unwrap_or_else(|_| usual());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -45,6 +45,21 @@ impl Paths {
         self.config.with_file_name("policy.toml")
     }
 
+    /// Which post-tool hooks there are, beside the settings.
+    pub fn hooks_file(&self) -> PathBuf {
+        self.config.with_file_name("hooks.json")
+    }
+
+    /// Which MCP servers there are, beside the settings.
+    pub fn mcp_file(&self) -> PathBuf {
+        self.config.with_file_name("mcp.json")
+    }
+
+    /// Temporary files of the tools of driven sessions.
+    pub fn scratch(&self) -> PathBuf {
+        self.state.join("scratch")
+    }
+
     /// How far session files were read, and what they told.
     pub fn usage_index(&self) -> PathBuf {
         self.state.join("usage.db")
@@ -53,6 +68,11 @@ impl Paths {
     /// What was said in sessions.
     pub fn search_index(&self) -> PathBuf {
         self.state.join("search.db")
+    }
+
+    /// Keys, devices, and what was told.
+    pub fn notices(&self) -> PathBuf {
+        self.state.join("notices")
     }
 
     pub fn tokens(&self) -> PathBuf {

@@ -6,10 +6,8 @@
 
 use std::sync::LazyLock;
 
+use qd_harness::secret;
 use regex::{Captures, Regex, RegexBuilder};
-
-/// What stands for a secret.
-const REDACTED: &str = "REDACTED";
 
 /// The home that recordings have.
 const HOME: &str = "/home/me";
@@ -66,12 +64,7 @@ impl Redaction {
     }
 
     pub fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for (secret, kept) in &*SECRETS {
-            if let std::borrow::Cow::Owned(changed) = secret.replace_all(&text, *kept) {
-                text = changed;
-            }
-        }
+        let mut text = secret::redacted(text);
         if let Some(home) = &self.home {
             let named = |found: &Captures<'_>| match found.name("dashed") {
                 Some(_) => HOME.replace('/', "-"),
@@ -96,57 +89,6 @@ fn word(name: &str) -> String {
 
 fn pattern(text: &str) -> Regex {
     RegexBuilder::new(text).size_limit(1 << 22).build().expect("a pattern of ours")
-}
-
-/// Each kind of secret, and what is kept of it.
-static SECRETS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    let whole = REDACTED;
-    let named = "${name}REDACTED";
-    [
-        // Cut recordings may lack the end of a block.
-        (
-            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^\x22\\]|\\+[nrt/])*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:[^\x22\\]|\\+[nrt/])*)",
-            whole,
-        ),
-        // Anthropic, OpenAI, OpenRouter, Stripe.
-        (r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}", whole),
-        // GitHub, GitLab, Slack, npm, Hugging Face, Google, PyPI.
-        (r"\bgh[pousr]_[A-Za-z0-9]{20,}", whole),
-        (r"\bgithub_pat_[A-Za-z0-9_]{20,}", whole),
-        (r"\bglpat-[A-Za-z0-9_-]{16,}", whole),
-        (r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}", whole),
-        (r"\bnpm_[A-Za-z0-9]{30,}", whole),
-        (r"\bhf_[A-Za-z0-9]{30,}", whole),
-        (r"\bAIza[A-Za-z0-9_-]{30,}", whole),
-        (r"\bya29\.[A-Za-z0-9_-]{20,}", whole),
-        (r"\bpypi-[A-Za-z0-9_-]{30,}", whole),
-        (r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b", whole),
-        (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", whole),
-        (r"(?P<name>(?i:\b(?:bearer|basic|digest))\s+)[A-Za-z0-9._~+/=-]{8,}", named),
-        // https://user:password@host
-        (r"(?P<name>://[^\s/:@\x22\\]+:)[^\s/@\x22\\]+(?P<at>@)", "${name}REDACTED${at}"),
-        // PASSWORD=…, --api-key=…. A bare quote would be the end of the text they stand in.
-        (
-            r"(?P<name>(?i:\b[\w-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|credentials?))\s?=\s?(?:\\(?:\\\\)*\x22|')?)[^\s\x22'\\&;,)]+",
-            named,
-        ),
-        (r"(?P<name>\b[A-Z0-9_]*KEY=(?:\\(?:\\\\)*\x22|')?)[^\s\x22'\\&;,)]+", named),
-        (r"(?P<name>(?i:\b(?:set-)?cookie|x-api-key|authorization)\s*:\s?)[^\x22\\\r\n]+", named),
-    ]
-    .map(|(text, kept)| (pattern(text), kept))
-    .into_iter()
-    .chain(QUOTES.map(|quote| (field(quote), named)))
-    .collect()
-});
-
-/// How a quote is spelled in JSON, in JSON in a text, and once more.
-const QUOTES: [&str; 3] = [r"\x22", r"\\\x22", r"\\\\\\\x22"];
-
-/// `"password": "…"`. Both quotes are of one depth, so that no match begins in one text and ends
-/// in another.
-fn field(quote: &str) -> Regex {
-    let name = r"(?i:[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|auth[_-]?key|credentials?|(?:access|auth|refresh|id|session|bearer|api|oauth|security)[_-]?token|cookie|authorization)|\btoken)";
-    pattern(&format!(r"(?P<name>{name}{quote}\s*:\s*{quote})[^\x22\\]+"))
 }
 
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {

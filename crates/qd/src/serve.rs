@@ -1,11 +1,22 @@
 //! `qd serve`: the daemon itself.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use qd_broker::driving::environment;
+use qd_broker::driving::hooks::{HooksFile, ObservedHooks};
+use qd_broker::driving::local_crew::{AgentPrograms, CrewSettings, LocalCrew};
+use qd_broker::driving::model::Models;
+use qd_broker::driving::tools::SandboxConfig;
+use qd_broker::driving::warden::Warden;
 use qd_broker::history::{Bookkeeper, Books, Searcher};
 use qd_broker::hook_intake;
+use qd_broker::notices::Notices;
 use qd_broker::runtime::{Runtime, Settings};
 use qd_broker::sources::places::places;
+use qd_broker::telemetry::Exporter;
+use qd_harness::usage::PriceTable;
 use qd_server::{Doors, PORT, Records, Server, Tokens};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::UnixListener;
@@ -48,6 +59,16 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let tokens = Tokens::open(&paths.tokens())?;
     let config = Config::read(&paths.config)?;
     let (prices, is_search_enabled) = (config.price_table(), config.is_search_enabled());
+    let mut clock = Zone::of_operator();
+    let offset = Box::new(move |at| clock.offset(at));
+    let driving = Driving {
+        models: config.models,
+        programs: config.programs,
+        prices: prices.clone(),
+        sandbox: config.sandbox,
+    };
+    let telling = config.notify.settings(paths.notices(), &config.hosts, address.port(), offset);
+    let collector = config.otlp.collector(|name| std::env::var(name).ok(), address.port());
     let doors = Doors { socket, port, tokens, hosts: config.hosts };
     let (stop, stopped) = watch::channel(false);
     let settings = Settings {
@@ -56,8 +77,16 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         state: paths.state.clone(),
         opencode_servers: config.opencode_servers,
         layers: paths.layers(),
+        policy: paths.policy(),
     };
     let (mut runtime, handle) = Runtime::open(&settings, stopped.clone())?;
+    if let Some(collector) = collector {
+        info!(%collector, "turns of driven sessions are traced");
+        runtime.export_spans(Exporter::start(collector)?);
+    }
+    if config.runs_observed_hooks {
+        keep_observed_hooks(&mut runtime, paths)?;
+    }
     let mut zone = Zone::of_operator();
     let (bookkeeper, news) = Bookkeeper::start(Books {
         places: places(&paths.home, &settings.environment),
@@ -66,7 +95,9 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         offset: Box::new(move |at| zone.offset(at)),
     })?;
     runtime.keep_books(bookkeeper.clone(), news);
-    let mut records = Records { books: Some(bookkeeper), searcher: None };
+    runtime.keep_crew(Arc::new(crew(paths, driving)?));
+    let notices = Some(Notices::start(handle.clone(), telling)?);
+    let mut records = Records { books: Some(bookkeeper), searcher: None, notices };
     if is_search_enabled {
         let places = places(&paths.home, &settings.environment);
         let searcher = Searcher::start(places, paths.search_index())?;
@@ -88,6 +119,45 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let removed = std::fs::remove_file(&paths.socket);
     removed.with_context(|| format!("cannot remove {}", paths.socket.display()))?;
     ran?.context("the daemon cannot go on")
+}
+
+/// Who runs things for the sessions that we drive.
+fn crew(paths: &Paths, driving: Driving) -> Result<LocalCrew> {
+    let Driving { models, programs, prices, sandbox } = driving;
+    let settings = CrewSettings {
+        home: paths.home.clone(),
+        environment: environment::ours(),
+        scratch: paths.scratch(),
+        hooks_file: paths.hooks_file(),
+        mcp_file: paths.mcp_file(),
+        models,
+        programs,
+        prices,
+        sandbox,
+        warden: Warden::of_this_program().context("cannot find this program")?,
+    };
+    LocalCrew::new(settings).context("cannot speak to models")
+}
+
+/// What the operator has set for them.
+struct Driving {
+    models: Models,
+    programs: AgentPrograms,
+    prices: PriceTable,
+    sandbox: SandboxConfig,
+}
+
+/// Hooks that cannot be read hold nobody up.
+fn keep_observed_hooks(runtime: &mut Runtime, paths: &Paths) -> Result<()> {
+    match HooksFile::read(&paths.hooks_file()) {
+        Ok(hooks) => {
+            info!(hooks = hooks.len(), "post-tool hooks run for observed agents");
+            let warden = Warden::of_this_program().context("cannot find this program")?;
+            runtime.keep_observed_hooks(ObservedHooks { hooks, warden });
+        }
+        Err(error) => warn!(%error, "no post-tool hook runs"),
+    }
+    Ok(())
 }
 
 /// As many open files as we may have: pages and hooks hold one each, and a shell's usual 1,024 are

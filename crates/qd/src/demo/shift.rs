@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 /// Maps the times of a recording to new ones.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Shift {
     /// When the recording began.
     from_ms: u64,
@@ -17,20 +17,47 @@ pub struct Shift {
     to_ms: u64,
     /// How many times as fast it goes.
     speed: f64,
+    /// Where it stood still or was skipped, in its order.
+    turns: Vec<Turn>,
+}
+
+/// From somewhere on all comes earlier or later than it would have.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// In the recording.
+    after_ms: u64,
+    by_ms: i128,
+    /// What lay in the part that was skipped is not older than what was played before it.
+    floor_ms: u64,
 }
 
 impl Shift {
     /// The beginning moves by whole seconds, so that times without a fraction move alike.
     pub fn new(from_ms: u64, to_ms: u64, speed: f64) -> Self {
         let to_ms = to_ms / 1_000 * 1_000 + from_ms % 1_000;
-        Self { from_ms, to_ms, speed }
+        Self { from_ms, to_ms, speed, turns: Vec::new() }
+    }
+
+    /// What the recording has at `at_ms` comes now or within a second, by whole seconds as well;
+    /// all up to `after_ms` has been played.
+    pub fn turn(&mut self, after_ms: u64, at_ms: u64, now_ms: u64) {
+        let late_ms = i128::from(now_ms) - i128::from(self.moment(at_ms));
+        let by_ms = -(-late_ms).div_euclid(1_000) * 1_000;
+        if by_ms != 0 {
+            let floor_ms = self.moment(after_ms);
+            let by_ms = by_ms + self.turns.last().map_or(0, |turn| turn.by_ms);
+            self.turns.push(Turn { after_ms, by_ms, floor_ms });
+        }
     }
 
     pub fn moment(&self, ms: u64) -> u64 {
         let since = i128::from(ms) - i128::from(self.from_ms);
         // Whole numbers stay exact where nothing has to be stretched.
         let scaled = if self.speed == 1.0 { since } else { (since as f64 / self.speed) as i128 };
-        u64::try_from(i128::from(self.to_ms) + scaled).unwrap_or_default()
+        let turn = self.turns.iter().rev().find(|turn| turn.after_ms < ms);
+        let (by_ms, floor_ms) = turn.map_or((0, 0), |turn| (turn.by_ms, turn.floor_ms));
+        let moved = i128::from(self.to_ms) + scaled + by_ms;
+        u64::try_from(moved).unwrap_or_default().max(floor_ms)
     }
 
     /// A payload with all its times moved.
@@ -180,6 +207,27 @@ mod tests {
         let shift = Shift::new(BEGAN, BEGAN, 2.0);
         assert_eq!(shift.moment(BEGAN + 1_001), BEGAN + 500);
         assert_eq!(shift.text("2026-11-15T18:55:42.608Z"), "2026-11-15T18:55:37.608Z");
+    }
+
+    #[test]
+    fn a_recording_stands_still_until_it_is_answered_and_skips_what_is_left_then() {
+        let mut shift = Shift::new(BEGAN, BEGAN, 1.0);
+        // Held for 4.2 s before what comes at 10 s; what lies just before that comes with it.
+        shift.turn(BEGAN + 2_000, BEGAN + 10_000, BEGAN + 14_200);
+        let moved = |shift: &Shift, ms: u64| shift.moment(BEGAN + ms) - BEGAN;
+        assert_eq!(moved(&shift, 2_000), 2_000);
+        assert_eq!(moved(&shift, 9_990), 14_990);
+        assert_eq!(moved(&shift, 10_000), 15_000);
+        // Answered at 16 s: what would come at 25 s comes at once, and nothing is older than before.
+        shift.turn(BEGAN + 11_000, BEGAN + 20_000, BEGAN + 16_000);
+        assert_eq!(moved(&shift, 11_000), 16_000);
+        assert_eq!(moved(&shift, 12_000), 16_000);
+        assert_eq!(moved(&shift, 20_000), 16_000);
+        assert_eq!(moved(&shift, 21_500), 17_500);
+        // What is due within a second keeps its time.
+        shift.turn(BEGAN + 20_000, BEGAN + 20_700, BEGAN + 16_000);
+        assert_eq!(moved(&shift, 20_700), 16_700);
+        assert_eq!(shift.text("2026-11-15T18:55:34.608Z"), "2026-11-15T18:55:34.608Z");
     }
 
     #[test]

@@ -12,10 +12,10 @@ use super::diff::Paint;
 use super::file_change::FileChange;
 use super::json_text::Refused;
 use super::plan::{self, Extent, Plan, TelemetryFound};
-use super::product::{Product, forwarder};
+use super::product::{Product, after_tools, forwarder};
 use super::settings_file::SettingsFile;
 use super::trust;
-use super::wanted::Wanted;
+use super::wanted::{AfterTools, Wanted};
 
 #[derive(Debug, Clone)]
 pub enum Intent {
@@ -78,7 +78,7 @@ impl Change {
             bail!("the forwarder is not beside this program: there is no {forwarder}");
         }
         let folder = self.product.folder()?;
-        let everything = self.product.wanted(&forwarder, token);
+        let everything = self.product.wanted(&forwarder, token, after_tools()?);
         let telemetry = everything.telemetry.clone().filter(|_| otel);
         let wanted = Wanted { telemetry, ..everything };
         let hooks_file = self.product.hooks_file(&folder);
@@ -123,7 +123,7 @@ impl Change {
         let path = folder.join("config.toml");
         let file = SettingsFile::read(&path)?;
         let text = file.text().unwrap_or_default();
-        let wanted = self.product.wanted("", None);
+        let wanted = self.product.wanted("", None, AfterTools::GoesOn);
         let places = plan::places(hooks_text, &wanted).map_err(|at| refused(hooks_file, &at))?;
         let untrusted = codex_config::untrusted(text, &spellings(hooks_file), &places)
             .map_err(|at| refused(&path, &at))?;
@@ -150,7 +150,7 @@ impl Change {
     fn plan_uninstall(&mut self, otel_only: bool) -> Result<()> {
         let folder = self.product.folder()?;
         // Any token will do: settings are ours by their endpoint.
-        let wanted = self.product.wanted(&forwarder()?, Some("any"));
+        let wanted = self.product.wanted(&forwarder()?, Some("any"), AfterTools::GoesOn);
         let hooks_file = self.product.hooks_file(&folder);
         let file = SettingsFile::read(&hooks_file)?;
         let hooks_text = file.text().map(str::to_owned);

@@ -4,7 +4,10 @@
 //! byte order mark is accepted, an unknown event does no harm. While a hook on `PermissionRequest`
 //! runs, the dialog is on screen and can be answered there; the hook is then not told.
 
-use super::wanted::{Dialect, Entry, OTLP_ENDPOINT, Telemetry, Wanted, command, waiting_command};
+use super::wanted::{
+    AfterTools, Dialect, Entry, HOOKS_TIMEOUT_S, OTLP_ENDPOINT, Telemetry, Wanted, command,
+    waiting_command,
+};
 
 pub const NAME: &str = "claude-code";
 
@@ -53,10 +56,14 @@ const TIMEOUT_S: u32 = 5;
 /// its session, and when the daemon says so.
 const ANSWER_TIMEOUT_S: u32 = 24 * 60 * 60;
 
-pub fn wanted(forwarder: &str) -> Wanted {
+pub fn wanted(forwarder: &str, after_tools: AfterTools) -> Wanted {
     let command = command(forwarder, NAME);
     let waiting = |options| waiting_command(forwarder, NAME, ANSWER_TIMEOUT_S, options);
+    let hooked = waiting_command(forwarder, NAME, HOOKS_TIMEOUT_S, " --holds-agent");
     let entry = |(event, delivery)| match delivery {
+        Delivery::Background if (event, after_tools) == ("PostToolBatch", AfterTools::Waits) => {
+            Entry::new(event, &hooked).with("timeout", HOOKS_TIMEOUT_S)
+        }
         Delivery::Answered => Entry::new(event, &waiting("")).with("timeout", ANSWER_TIMEOUT_S),
         Delivery::Awaited => Entry::new(event, &command).with("timeout", TIMEOUT_S),
         Delivery::Background => {
@@ -92,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_replacement_hook_is_never_wanted() {
-        let wanted = wanted("/opt/qd-hook");
+        let wanted = wanted("/opt/qd-hook", AfterTools::Waits);
         assert!(wanted.entries.iter().all(|entry| entry.event != "WorktreeCreate"));
     }
 }

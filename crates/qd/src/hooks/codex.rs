@@ -5,7 +5,9 @@
 //! and is changed in place. It reads no `hooks.json` that starts with a byte order mark or holds
 //! anything but `hooks` and a `description`; the trust step says so.
 
-use super::wanted::{Dialect, Entry, Wanted, command, waiting_command};
+use super::wanted::{
+    AfterTools, Dialect, Entry, HOOKS_TIMEOUT_S, Wanted, command, waiting_command,
+};
 
 pub const NAME: &str = "codex";
 
@@ -31,9 +33,13 @@ const TIMEOUT_S: u32 = 3;
 /// A hook that leaves by itself falls through in silence; one that is ended is shown as failed.
 const ANSWER_TIMEOUT_S: u32 = 40;
 
-pub fn wanted(forwarder: &str) -> Wanted {
+pub fn wanted(forwarder: &str, after_tools: AfterTools) -> Wanted {
     let command = command(forwarder, NAME);
+    let hooked = waiting_command(forwarder, NAME, HOOKS_TIMEOUT_S, " --holds-agent");
     let entry = |(event, awaited)| {
+        if (event, after_tools) == ("PostToolUse", AfterTools::Waits) {
+            return Entry::new(event, &hooked).with("timeout", HOOKS_TIMEOUT_S);
+        }
         let entry = Entry::new(event, &command).with("timeout", TIMEOUT_S);
         if awaited { entry } else { entry.with("async", true) }
     };

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use super::wanted::{FORWARDER, Wanted};
+use super::wanted::{AfterTools, FORWARDER, Wanted};
 use super::{claude_code, codex, gemini_cli};
+use crate::config::Config;
+use crate::paths::Paths;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Product {
@@ -56,13 +58,13 @@ impl Product {
     }
 
     /// Hooks, and telemetry where it is in the same file.
-    pub fn wanted(self, forwarder: &str, token: Option<&str>) -> Wanted {
+    pub fn wanted(self, forwarder: &str, token: Option<&str>, after_tools: AfterTools) -> Wanted {
         match self {
             Self::ClaudeCode => Wanted {
                 telemetry: Some(claude_code::telemetry(token)),
-                ..claude_code::wanted(forwarder)
+                ..claude_code::wanted(forwarder, after_tools)
             },
-            Self::Codex => codex::wanted(forwarder),
+            Self::Codex => codex::wanted(forwarder, after_tools),
             Self::GeminiCli => {
                 Wanted { telemetry: Some(gemini_cli::telemetry()), ..gemini_cli::wanted(forwarder) }
             }
@@ -77,6 +79,15 @@ impl Product {
             Self::GeminiCli => Some(("/hooksConfig/enabled", false)),
         }
     }
+}
+
+/// What the operator has set for what follows tools.
+pub fn after_tools() -> Result<AfterTools> {
+    let config = Config::read(&Paths::from_environment()?.config)?;
+    Ok(match config.runs_observed_hooks {
+        true => AfterTools::Waits,
+        false => AfterTools::GoesOn,
+    })
 }
 
 /// The forwarder lies beside the program that runs now.

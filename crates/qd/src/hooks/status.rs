@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::change::spellings;
 use super::codex_config;
 use super::plan::{self, TelemetryFound};
-use super::product::{Product, forwarder};
+use super::product::{Product, after_tools, forwarder};
 use super::settings_file::SettingsFile;
 use super::trust;
 
@@ -100,7 +100,7 @@ impl Status {
     }
 
     fn look(&mut self, folder: &std::path::Path) -> Result<()> {
-        let wanted = self.product.wanted(&forwarder()?, None);
+        let wanted = self.product.wanted(&forwarder()?, None, after_tools()?);
         let file = SettingsFile::read(&self.file)?;
         let findings = plan::inspect(file.text(), &wanted)?;
         self.telemetry = findings.telemetry;

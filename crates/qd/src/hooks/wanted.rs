@@ -34,6 +34,18 @@ impl Wanted {
     }
 }
 
+/// What the client does when tools have run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterTools {
+    /// It tells us, and goes on.
+    GoesOn,
+    /// It waits until the operator's post-tool hooks have run (`[hooks] observed`).
+    Waits,
+}
+
+/// How long a client waits for post-tool hooks.
+pub const HOOKS_TIMEOUT_S: u32 = 600;
+
 /// What the client itself can read. A file it cannot read would hold hooks that never run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {

@@ -134,5 +134,7 @@ fn what_was_said_and_spent_is_as_the_document_says() {
     let page = contract.holds("/api/live/sessions/{id}/transcript", &path);
     assert_eq!(page["entries"].as_array().map(Vec::len), Some(4), "{page}");
     contract.holds("/api/browsers", "/api/browsers");
+    contract.holds("/api/push/key", "/api/push/key");
+    contract.holds("/api/push/subscriptions", "/api/push/subscriptions");
     assert_eq!(daemon.stop(Signal::INT), Some(0));
 }

@@ -83,7 +83,11 @@ fn two_at_once_say_the_same() {
         [start(), start()].map(|child| Outcome::of(child.wait_with_output().expect("it ends")));
     for told in both {
         let told = told.expect(0);
-        assert_eq!((responses(&told), &json_of(&told)["troubles"]), (800, &json!([])));
+        assert_eq!(responses(&told), 800);
+        // One may find the index in use for longer than it waits: it says so, and counts all the same.
+        for trouble in json_of(&told)["troubles"].as_array().expect("a list") {
+            assert_eq!(trouble["what"], "another program has it locked", "{trouble}");
+        }
     }
     assert_eq!(responses(&world.run(&["usage", "--json"]).expect(0)), 800);
 }

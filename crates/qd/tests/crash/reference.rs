@@ -101,11 +101,6 @@ pub fn sorted(mut cards: Vec<Value>) -> Vec<Value> {
         let is_its_own =
             |name: &String| ["lastSignal", "where", "capabilities"].contains(&name.as_str());
         card.retain(|name, _| !is_its_own(name));
-        // Made of when it was first asked; of a request that was told twice in a row a daemon that
-        // was killed in between remembers the second time.
-        for request in card["requests"].as_array_mut().expect("requests") {
-            request.as_object_mut().expect("a request").remove("key");
-        }
     }
     cards.sort_by_key(|card| card["sessionId"].to_string());
     cards

@@ -97,6 +97,7 @@ pub fn settings(root: &Path) -> Settings {
         state: root.join("state/quarterdeck"),
         opencode_servers: Vec::new(),
         layers: root.join("layers.toml"),
+        policy: root.join("policy.toml"),
     }
 }
 

@@ -18,8 +18,12 @@ const WAIT: &str = "wait --harness claude-code";
 
 /// Starts a hook that has said all it has to say.
 fn begin(hook: Hook) -> Child {
+    begin_with(hook, PAYLOAD)
+}
+
+fn begin_with(hook: Hook, payload: &[u8]) -> Child {
     let mut child = hook.spawn();
-    child.stdin.take().expect("its input").write_all(PAYLOAD).expect("written");
+    child.stdin.take().expect("its input").write_all(payload).expect("written");
     child
 }
 
@@ -155,6 +159,18 @@ fn a_hook_that_holds_its_agent_up_does_not_look_for_a_daemon() {
     let entries: Vec<_> = frames.iter().map(|frame| (frame.mode, frame.entry.as_deref())).collect();
     // Codex inside Claude Code has the word from there, and it is not about Codex.
     assert_eq!(entries, [(Mode::Wait, Some("sdk-cli")), (Mode::Wait, None)]);
+}
+
+/// Its dialog comes only after its hook: nobody could answer it anywhere meanwhile.
+#[test]
+fn the_hook_of_a_subagent_in_a_terminal_does_not_look_for_a_daemon_either() {
+    let payload = br#"{"hook_event_name":"PermissionRequest","session_id":"s","agent_id":"a1","tool_name":"Bash"}"#;
+    let cli = |command: &mut Command| {
+        command.env("CLAUDE_CODE_ENTRYPOINT", "cli");
+    };
+    let world = World::new();
+    assert_eq!(ended(begin_with(world.hook(WAIT).environment(cli), payload)), silence());
+    assert_eq!(world.drained().len(), 1, "what it said is kept");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct Shown {
 #[derive(Default)]
 struct Told {
     cards: Mutex<Vec<Shown>>,
+    /// What happened in sessions that are driven.
+    changes: Mutex<Vec<Value>>,
     more: Condvar,
 }
 
@@ -57,6 +59,14 @@ impl Board {
         let cards = self.told.cards.lock().unwrap();
         let its = cards.iter().filter(|shown| shown.card["vendorId"] == session);
         its.map(|shown| crate::world::state(&shown.card)).collect()
+    }
+
+    /// Why a driven session went from state to state, in order.
+    #[allow(dead_code, reason = "the bench drives none")]
+    pub fn reasons_of(&self, session: &str) -> Vec<String> {
+        let changes = self.told.changes.lock().unwrap();
+        let its = changes.iter().filter(|change| change["sessionId"] == session);
+        its.filter_map(|change| change["reason"].as_str().map(str::to_owned)).collect()
     }
 
     /// How many cards were told: where "from now on" begins.
@@ -99,7 +109,8 @@ async fn listen(socket: &Path, told: &Told, ready: std::sync::mpsc::Sender<()>) 
         text.push_str(&String::from_utf8_lossy(data));
         while let Some(end) = text.find("\n\n") {
             let block: String = text.drain(..end + 2).collect();
-            let cards = cards_in(&block);
+            let (cards, changes) = (cards_in(&block), changes_in(&block));
+            told.changes.lock().unwrap().extend(changes);
             let mut all = told.cards.lock().unwrap();
             all.extend(cards.into_iter().map(|card| Shown { at, card }));
             told.more.notify_all();
@@ -111,12 +122,21 @@ async fn listen(socket: &Path, told: &Told, ready: std::sync::mpsc::Sender<()>) 
 
 /// The cards of a snapshot or of one change.
 fn cards_in(block: &str) -> Vec<Value> {
-    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-    let data: Value =
-        field("data:").and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
-    match field("event:").map(str::trim) {
-        Some("snapshot") => data["sessions"].as_array().cloned().unwrap_or_default(),
-        Some("session_changed") => vec![data],
+    let (event, data) = event_in(block);
+    match event {
+        "snapshot" => data["sessions"].as_array().cloned().unwrap_or_default(),
+        "session_changed" => vec![data],
         _ => Vec::new(),
     }
+}
+
+fn changes_in(block: &str) -> Option<Value> {
+    let (event, data) = event_in(block);
+    (event == "agent:state_event").then_some(data)
+}
+
+fn event_in(block: &str) -> (&str, Value) {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+    let data = field("data:").and_then(|data| serde_json::from_str(data).ok());
+    (field("event:").unwrap_or_default().trim(), data.unwrap_or_default())
 }

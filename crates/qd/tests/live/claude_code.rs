@@ -3,6 +3,8 @@
 //! transcript says for what.
 
 mod acting;
+mod hooked;
+mod ruling;
 
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};

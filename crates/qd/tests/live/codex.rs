@@ -4,6 +4,8 @@
 //! Alone and without hooks, its rollout is all there is: a call that asks to leave the sandbox
 //! and then silence. That somebody is asked is concluded, not told; a kill is seen by its lock.
 
+use std::time::{Duration, Instant};
+
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
 
@@ -229,6 +231,28 @@ fn a_new_thread_is_another_session_alone() {
     a_new_thread_is_another_session(Alone);
 }
 
+/// Puts it into its plan mode. While its session comes up, which nothing on the screen tells, it
+/// takes the mode back: so it is asked again until it stays.
+fn plan(terminal: &Terminal) {
+    const STAYS: Duration = Duration::from_secs(2);
+    for _ in 0..5 {
+        terminal.submit("/plan").unwrap();
+        terminal.wait_for_text("for Plan mode").unwrap();
+        let mut since = Instant::now();
+        let deadline = since + 3 * STAYS;
+        while Instant::now() < deadline {
+            if !terminal.screen().contains("Plan mode (shift") {
+                since = Instant::now();
+            }
+            if since.elapsed() >= STAYS {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+    panic!("it does not stay in its plan mode: {}", terminal.screen());
+}
+
 /// Codex asks questions only in its plan mode.
 fn a_question_waits_and_is_answered(way: Way) {
     let question = json!({"questions": [{
@@ -243,8 +267,9 @@ fn a_question_waits_and_is_answered(way: Way) {
     let script = Script::new().calls("request_user_input", question).says("SQLite it is.");
     let world = World::served(script);
     let terminal = codex(&world, way, &[]);
-    terminal.submit("/plan").unwrap();
-    terminal.wait_for_text("Plan mode (shift").unwrap();
+    // While it still starts it keeps a command for later; its header says so.
+    terminal.wait_for_no_text("loading").unwrap();
+    plan(&terminal);
     terminal.submit("choose a database").unwrap();
     terminal.wait_for_text("Which database?").unwrap();
     let card = wait(&world, "awaiting-input");
@@ -345,7 +370,8 @@ fn a_terminal_on_the_daemon_is_acted_on_from_elsewhere() {
         (card["requests"][0]["way"] == "codex").then_some(card)
     });
     let session = card["vendorId"].as_str().expect("an id");
-    world.must(&["approve", session]);
+    assert_eq!(card["requests"][0]["scopes"], json!(["session", "always"]), "{card:#}");
+    world.must(&["approve", session, "--scope", "session"]);
     terminal.wait_for_text("The file is there.").unwrap();
     assert!(world.home.path().join("made").exists());
     wait(&world, "task-complete");
@@ -357,6 +383,188 @@ fn a_terminal_on_the_daemon_is_acted_on_from_elsewhere() {
     wait(&world, "autonomous");
     world.must(&["interrupt", session]);
     wait(&world, "interrupted,idle");
+}
+
+/// The only session, once its request can be answered over its daemon.
+fn answerable(world: &World) -> String {
+    eventually("a way over its daemon", || {
+        let card = world.status().into_iter().next()?;
+        let session = card["vendorId"].as_str()?.to_owned();
+        (card["requests"][0]["way"] == "codex").then_some(session)
+    })
+}
+
+/// With hooks installed, too: on the daemon the hook goes at once, and the dialog shows.
+#[test]
+fn a_permission_on_the_daemon_is_denied_with_a_reason_and_its_hook_is_in_nobodys_way() {
+    let world = World::served(Script::new());
+    let workspace = Reply::says("In the workspace then.");
+    world.model.then(wants_out(&world).when_user_says("use the workspace", workspace));
+    world.install_hooks("codex", &Client::codex(&world.home, &world.model).unwrap());
+    let terminal = codex(&world, Attached, &[]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    let session = answerable(&world);
+    world.must(&["deny", &session, "--message", "use the workspace"]);
+    terminal.wait_for_text("In the workspace then.").unwrap();
+    assert!(!world.home.path().join("made").exists());
+    wait(&world, "task-complete");
+}
+
+#[test]
+fn a_question_on_the_daemon_is_answered_from_elsewhere() {
+    let question = json!({"questions": [{
+        "id": "db",
+        "header": "Storage",
+        "question": "Which database?",
+        "options": [
+            {"label": "SQLite (Recommended)", "description": "A local file"},
+            {"label": "Postgres", "description": "A server"},
+        ],
+    }]});
+    let chosen = Reply::says("Postgres it is.");
+    let script =
+        Script::new().calls("request_user_input", question).when_tool_returns("Postgres", chosen);
+    let world = World::served(script);
+    let terminal = codex(&world, Attached, &[]);
+    terminal.wait_for_no_text("loading").unwrap();
+    plan(&terminal);
+    terminal.submit("choose a database").unwrap();
+    terminal.wait_for_text("Which database?").unwrap();
+    let session = answerable(&world);
+    let (done, said) = world.qd(&["deny", &session]);
+    assert!(!done && said.contains("takes no refusal"), "{said}");
+    world.must(&["answer", &session, "2"]);
+    terminal.wait_for_text("Postgres it is.").unwrap();
+}
+
+/// kill -9 of the daemon of ours while a request waits on Codex's.
+#[test]
+fn a_request_on_the_daemon_outlives_the_killed_one_that_heard_it() {
+    let mut world = World::served(Script::new());
+    world.model.then(wants_out(&world).says("The file is there."));
+    let terminal = codex(&world, Attached, &[]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    answerable(&world);
+    world.kill_daemon();
+    world.serve();
+    let session = answerable(&world);
+    world.must(&["approve", &session]);
+    terminal.wait_for_text("The file is there.").unwrap();
+    assert!(world.home.path().join("made").exists());
+    wait(&world, "task-complete");
+}
+
+/// What a script of the model calls stands in no file, and no hook tells of it here.
+#[test]
+fn a_call_of_a_script_is_allowed_from_elsewhere_without_hooks() {
+    let world = World::served(Script::new());
+    let made = world.home.path().join("made");
+    let call = json!({
+        "cmd": format!("touch {}", made.display()),
+        "sandbox_permissions": "require_escalated",
+        "justification": "Need to write outside the workspace",
+    });
+    let javascript = format!("text(await tools.exec_command({call}));");
+    let script = Script::new().calls("exec", Value::from(javascript)).says("The file is there.");
+    world.model.then(script);
+    let terminal = codex(&world, Attached, &["--model", "gpt-6.1-sol"]);
+    terminal.submit("make a file outside").unwrap();
+    terminal.wait_for_text(DIALOG).unwrap();
+    // Until it was looked into, only the script is known.
+    let session = eventually("what the script asks for", || {
+        let card = world.status().into_iter().next()?;
+        let request = &card["requests"][0];
+        let is_its_call = request["way"] == "codex" && request["tool"] != "exec";
+        let shown = request["input"].to_string().contains("touch");
+        (is_its_call && shown).then(|| card["vendorId"].as_str().map(str::to_owned))?
+    });
+    world.must(&["approve", &session]);
+    terminal.wait_for_text("The file is there.").unwrap();
+    assert!(made.exists());
+    wait(&world, "task-complete");
+}
+
+#[test]
+fn a_plan_on_the_daemon_is_approved_from_elsewhere() {
+    let plan_text = "<proposed_plan>\n# Make a file\n\n- one step\n</proposed_plan>";
+    let touch = json!({"cmd": "touch done-by-plan"});
+    let script = Script::new()
+        .when_user_says("plan a file", Reply::says(plan_text))
+        .when_user_says("Implement the plan", Reply::calls("exec_command", touch))
+        .says("It is done.");
+    let world = World::served(script);
+    let terminal = codex(&world, Attached, &[]);
+    terminal.wait_for_no_text("loading").unwrap();
+    plan(&terminal);
+    terminal.submit("plan a file").unwrap();
+    wait(&world, "awaiting-approval");
+    let session = answerable(&world);
+    world.must(&["approve", &session]);
+    terminal.wait_for_text("It is done.").unwrap();
+    assert!(world.home.workspace().join("done-by-plan").exists());
+    wait(&world, "task-complete");
+}
+
+/// How the newest turn of the only thread asks and is confined, as its rollout says.
+fn last_turn(world: &World) -> (Value, Value) {
+    let mut folders = vec![world.home.path().join(".codex/sessions")];
+    let mut rollout = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path => rollout = std::fs::read_to_string(path).expect("a rollout"),
+            }
+        }
+    }
+    let lines = rollout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut turns = lines.filter(|line| line["type"] == "turn_context");
+    let turn = turns.next_back().unwrap_or_else(|| panic!("no turn in {rollout}"));
+    let payload = &turn["payload"];
+    (payload["approval_policy"].clone(), payload["sandbox_policy"]["type"].clone())
+}
+
+/// YOLO is switched on and off: at once, and with a restart of ours between. The thread is
+/// confined as it was before, and not as Codex does by default.
+#[test]
+fn a_confined_thread_on_the_daemon_is_confined_again_after_yolo() {
+    let mut world = World::served(Script::new());
+    let terminal = codex(&world, Attached, &["--sandbox", "read-only"]);
+    let says = |world: &World, word: &str| {
+        world.model.then(Script::new().says(format!("Heard: {word}.")));
+        terminal.submit(&format!("say {word}")).unwrap();
+        terminal.wait_for_text(&format!("Heard: {word}.")).unwrap();
+        wait(world, "task-complete,idle");
+        last_turn(world)
+    };
+    let confined = (json!("on-request"), json!("read-only"));
+    assert_eq!(says(&world, "tea"), confined);
+    let reached = || {
+        let card = world.status().into_iter().next()?;
+        let session = card["vendorId"].as_str().map(str::to_owned);
+        session.filter(|_| card["capabilities"]["canPrompt"] == true)
+    };
+    let session = eventually("a way to it", reached);
+    let (done, said) = world.qd(&["yolo", &session, "off"]);
+    assert!(!done && said.contains("not in YOLO"), "{said}");
+    assert_eq!(says(&world, "coffee"), confined);
+
+    world.must(&["yolo", &session, "on"]);
+    world.must(&["yolo", &session, "off"]);
+    assert_eq!(says(&world, "milk"), confined);
+
+    world.must(&["yolo", &session, "on"]);
+    assert_eq!(says(&world, "rum"), (json!("never"), json!("danger-full-access")));
+    world.kill_daemon();
+    world.serve();
+    eventually("a way to it", || {
+        let card = world.status().into_iter().next()?;
+        (card["capabilities"]["canPrompt"] == true).then_some(())
+    });
+    world.must(&["yolo", &session, "off"]);
+    assert_eq!(says(&world, "water"), confined);
 }
 
 /// Without the daemon its hook waits while somebody looks at the board, before any dialog shows.
@@ -373,5 +581,20 @@ fn a_permission_of_a_lone_terminal_is_allowed_through_its_hook() {
     world.must(&["approve", card["vendorId"].as_str().expect("an id")]);
     terminal.wait_for_text("The file is there.").unwrap();
     assert!(world.home.path().join("made").exists());
+    wait(&world, "task-complete");
+}
+
+/// The operator's hook failed: the model reads why in the place of the tool's output.
+#[test]
+fn a_post_tool_hook_that_fails_is_told_to_the_model() {
+    let mut world = World::new(Script::new().calls("exec_command", json!({"cmd": "touch made"})));
+    world.model.then(Script::new().says("I see."));
+    world.post_tool_hook("test -e made && echo the roof leaks; exit 3", "fail_session");
+    world.serve();
+    let terminal = codex(&world, Hooked, &[]);
+    terminal.submit("make a file").unwrap();
+    terminal.wait_for_text("I see.").unwrap();
+    let why = "post-tool hook check failed: exit code 3: the roof leaks";
+    assert!(world.model.requests().iter().any(|request| request.brings(why)));
     wait(&world, "task-complete");
 }

@@ -47,9 +47,7 @@ fn a_permission_waits_and_is_answered_with_hooks() {
     let terminal = gemini(&world, true, &["--resume", "latest"]);
     terminal.submit("how are you").unwrap();
     // It ignores the key while it still reads its past; in an empty line it does nothing.
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    terminal.press(Key::Enter).unwrap();
-    terminal.wait_for_text("Well again.").unwrap();
+    terminal.press_until_shown(Key::Enter, "Well again.").unwrap();
     wait(&world, "task-complete");
 }
 
@@ -153,4 +151,26 @@ fn clear_begins_another_session_with_hooks() {
         other["vendorId"].as_str().map(str::to_owned)
     });
     world.wait(&second, "task-complete");
+}
+
+/// Its hook can deny and never approve: a rule that denies holds before anybody is asked.
+#[test]
+fn a_rule_denies_what_it_wants_to_run() {
+    let script = Script::new().calls("run_shell_command", touch()).says("Then not.");
+    let mut world = World::new(script);
+    world.policy(
+        "[[rule]]\nname = \"no touching\"\neffect = \"deny\"\ncommand = \"touch *\"\n\
+         message = \"Files are made by hand here.\"\n",
+    );
+    world.serve();
+    let terminal = gemini(&world, true, &[]);
+    terminal.submit("make a file").unwrap();
+    terminal.wait_for_text("Then not.").unwrap();
+    let card = wait(&world, "task-complete");
+    assert!(!world.home.workspace().join("made").exists());
+    let told = |request: &qd_testbed::Request| request.brings("Files are made by hand here.");
+    world.model.wait_for_request("what it was told", told).unwrap();
+    let shown = world.shown(card["vendorId"].as_str().expect("an id"));
+    assert!(!shown.contains(&"needs_permission".into()), "{shown:?}");
+    assert_eq!(world.rules_that_answered(), ["no touching"]);
 }

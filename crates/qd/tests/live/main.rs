@@ -6,6 +6,7 @@
 mod board;
 mod claude_code;
 mod codex;
+mod driven;
 mod gemini_cli;
 mod opencode;
 mod world;

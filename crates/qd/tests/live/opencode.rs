@@ -109,17 +109,15 @@ fn who_comes_late_sees_what_waits(make: Make) {
     server.post(&format!("/permission/{request}/reply"), &json!({"reply": "once"})).unwrap();
     let request = pending(&server, "question");
     world.serve();
-    // Wrong today: the permission was answered while the daemon was down, the server's list does
-    // not have it any more, and yet it stays open beside the question until the turn ends.
-    eventually("the question", || {
+    // The permission was answered while nobody looked: the server's list has it no more.
+    eventually("the question alone", || {
         let card = world.status().into_iter().find(|card| card["vendorId"] == *id)?;
         let kinds: Vec<&str> =
             card["requests"].as_array()?.iter().filter_map(|one| one["kind"].as_str()).collect();
-        (kinds == ["permission", "question"]).then_some(())
+        (kinds == ["question"]).then_some(())
     });
-    // Not held: the turn's end. Answered right after the daemon attached, OpenCode's card went to
-    // idle and then stayed at thinking (twice of two runs); Kilo's ended.
     server.post(&format!("/question/{request}/reply"), &json!({"answers": [["Hello"]]})).unwrap();
+    world.wait(&id, "task-complete");
 }
 
 #[test]
@@ -141,7 +139,10 @@ fn it_is_acted_on_from_elsewhere(make: Make) {
     prompt(&server, &id, "make a file");
     let card = world.wait(&id, "needs-permission");
     assert_eq!(card["requests"][0]["way"], "opencode", "{card:#}");
-    world.must(&["approve", &id]);
+    assert_eq!(card["requests"][0]["scopes"], json!(["always"]), "{card:#}");
+    let (taken, why) = world.qd(&["approve", &id, "--scope", "session"]);
+    assert!(!taken && why.contains("only be allowed once or always"), "{why}");
+    world.must(&["approve", &id, "--scope", "always"]);
     world.wait(&id, "task-complete");
     assert!(world.home.workspace().join("made").exists());
     world.must(&["send", &id, "ask", "me"]);
@@ -167,4 +168,19 @@ fn opencode_is_acted_on_from_elsewhere() {
 #[test]
 fn kilo_is_acted_on_from_elsewhere() {
     it_is_acted_on_from_elsewhere(KILO);
+}
+
+/// What its server asks is answered by a rule, and by YOLO.
+#[test]
+fn a_rule_answers_what_opencode_asks() {
+    let script = wants_a_file().says("The file is made.");
+    let mut world = World::new(script);
+    world.policy("preset = \"yolo\"\n");
+    world.serve();
+    let server = server(&world, OPENCODE);
+    let id = session(&server);
+    prompt(&server, &id, "make a file");
+    world.wait(&id, "task-complete");
+    assert!(world.home.workspace().join("made").exists());
+    assert_eq!(world.rules_that_answered(), ["preset yolo"]);
 }

@@ -2,11 +2,14 @@
 //!
 //! Nothing here knows a client. Every wait is for an event and has a bound.
 
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use qd_testbed::{Client, Headless, Home, Model, Script};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::board::Board;
 
@@ -40,7 +43,16 @@ impl World {
 
     /// Starts the daemon and listens to its board.
     pub fn serve(&mut self) {
-        let daemon = self.client(&["serve", "--port", "0"]).headless().expect("qd serve");
+        self.serve_among(&BTreeMap::new());
+    }
+
+    /// The same, with more variables in its environment: those that an agent needs.
+    pub fn serve_among(&mut self, variables: &BTreeMap<String, String>) {
+        // Each look at the board would be a line.
+        let log = "info,qd_server::guard=warn";
+        let daemon = self.client(&["serve", "--port", "0"]).variable("QD_LOG", log);
+        let daemon = variables.iter().fold(daemon, |it, (name, value)| it.variable(name, value));
+        let daemon = daemon.headless().expect("qd serve");
         daemon.wait_for_line("the daemon to listen", |line| line.contains("listens at")).unwrap();
         self.board = Some(Board::at(&self.socket()));
         self.daemon = Some(daemon);
@@ -61,6 +73,34 @@ impl World {
         let install = install.headless().expect("qd hooks");
         let status = install.wait_for_exit().unwrap();
         assert!(status.success(), "{:?} {:?}", install.lines(), install.errors());
+    }
+
+    /// What the operator lays down.
+    pub fn policy(&self, text: &str) {
+        self.lay_down("policy.toml", text);
+    }
+
+    /// A hook of the operator's that runs for observed agents, too: a line for a shell.
+    pub fn post_tool_hook(&self, line: &str, failure_policy: &str) {
+        self.lay_down("config.toml", "[hooks]\nobserved = true\n");
+        let policy = json!({"type": failure_policy});
+        let hook =
+            json!({"name": "check", "command": ["sh", "-c", line], "failure_policy": policy});
+        self.lay_down("hooks.json", &json!({"hooks": [hook]}).to_string());
+    }
+
+    fn lay_down(&self, file: &str, text: &str) {
+        let folder = self.home.path().join(".config/quarterdeck");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join(file), text).expect("a file");
+    }
+
+    /// The rules that answered, as `qd audit` has them.
+    pub fn rules_that_answered(&self) -> Vec<String> {
+        let audit = self.must(&["audit", "--json"]);
+        let records = audit.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let rules = records.filter_map(|record| record["rule"].as_str().map(str::to_owned));
+        rules.collect()
     }
 
     /// `qd wait`: the session's card when it is in one of the states.
@@ -89,6 +129,25 @@ impl World {
         let (done, said) = self.qd(arguments);
         assert!(done, "qd {arguments:?}: {said}\n{}", self.picture());
         said
+    }
+
+    /// Answers a request as the page does: the status, and what was said.
+    #[allow(dead_code, reason = "the bench answers nothing")]
+    pub fn decide(&self, key: &str, decision: &Value) -> (u16, Value) {
+        let body = json!({"decision": decision}).to_string();
+        let mut stream = UnixStream::connect(self.socket()).expect("the daemon's socket");
+        let request = format!(
+            "POST /api/requests/{key}/decision HTTP/1.1\r\nhost: quarterdeck\r\n\
+             content-type: application/json\r\nx-quarterdeck: 1\r\nconnection: close\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("a status"), serde_json::from_str(body).unwrap_or_default())
     }
 
     /// `qd status --json`: the sessions on the board.
@@ -148,7 +207,7 @@ impl World {
         false
     }
 
-    fn socket(&self) -> PathBuf {
+    pub fn socket(&self) -> PathBuf {
         self.home.path().join(".local/state/quarterdeck/qd.sock")
     }
 }

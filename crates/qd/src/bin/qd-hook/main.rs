@@ -1,8 +1,8 @@
 //! The hook forwarder: what an agent tells its hook, to the daemon or onto disk.
 //!
 //! An agent waits for this program at every step, so it is small, uses no runtime, says nothing,
-//! and exits with 0 whatever happens. It knows bytes and files; it never reads the payload and
-//! never passes on the environment.
+//! and exits with 0 whatever happens. It knows bytes and files; all it looks for in the payload is
+//! whether a subagent says it, and it never passes on the environment.
 //!
 //! `qd-hook send --harness NAME [--event NAME]` reads the hook's input, stamps it, hands it to
 //! the daemon's socket, and spools it where the daemon does not say in time that it has it.

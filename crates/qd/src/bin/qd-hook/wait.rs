@@ -27,11 +27,13 @@ pub fn wait(hook: &Hook, within: Duration, holding: Holding) {
     let entry = entry(&hook.harness);
     let place = Place::from_environment();
     let input = input::read(Deadline::after(INPUT_WAIT));
+    let is_subagent = is_of_subagent(&input.payload);
     let agent = ancestry::agent(&hook.harness);
     let mode = Mode::Wait { entry: entry.as_deref() };
     let message = Message::new(mode, stamp, hook, agent, input);
     let watch = AgentWatch::new(agent);
-    let holds_agent = holding == Holding::TheAgent || entry.is_some_and(|entry| entry != "cli");
+    let holds_agent =
+        holding == Holding::TheAgent || is_subagent || entry.is_some_and(|entry| entry != "cli");
     Waiting { place, message, watch, until, holds_agent }.run();
 }
 
@@ -130,6 +132,15 @@ fn entry(harness: &str) -> Option<String> {
     let entry = || std::env::var("CLAUDE_CODE_ENTRYPOINT").ok();
     (harness == "claude-code").then(entry).flatten()
 }
+
+/// Claude Code asks for a subagent in the terminal only after the subagent's hook has ended. The
+/// name cannot stand in a text: there its quotes are escaped.
+fn is_of_subagent(payload: &[u8]) -> bool {
+    payload.windows(SUBAGENT.len()).any(|part| part == SUBAGENT)
+}
+
+/// A member that hooks have only inside a subagent.
+const SUBAGENT: &[u8] = b"\"agent_id\":";
 
 /// Whoever ends us does so on purpose, and that is no failure of the hook.
 fn leave_when_told() {

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::*;
 use crate::hooks::product::Product;
-use crate::hooks::wanted::{Dialect, is_ours};
+use crate::hooks::wanted::{AfterTools, Dialect, is_ours};
 
 const FORWARDER: &str = "/opt/quarterdeck/qd-hook";
 
 fn wanted(product: Product) -> Wanted {
-    product.wanted(FORWARDER, Some("secret"))
+    product.wanted(FORWARDER, Some("secret"), AfterTools::GoesOn)
 }
 
 fn hooks_only(product: Product) -> Wanted {

@@ -51,6 +51,46 @@ fn a_permission_is_allowed_and_another_denied_from_elsewhere() {
 }
 
 #[test]
+fn another_command_is_run_than_the_one_it_asked_for() {
+    let script = Script::new().calls("Bash", touch("made")).says("A file is there.");
+    let claude = Claude::observed(Installed, script);
+    claude.submit("make a file");
+    claude.asks_for_permission("touch made");
+    let request = has_a_way(&claude);
+    let key = request["key"].as_str().expect("a key");
+    let changed = json!({"type": "allow", "input": touch("changed")});
+    let (status, said) = claude.world.decide(key, &changed);
+    assert_eq!(status, 200, "{said}");
+    claude.terminal.wait_for_text("A file is there.").unwrap();
+    assert!(made(&claude, "changed") && !made(&claude, "made"));
+    claude.agree("idle", "task-complete");
+    let (status, said) = claude.world.decide(key, &json!({"type": "deny"}));
+    assert_eq!((status, &said["first"]["decision"]["type"]), (409, &json!("allow")), "{said}");
+}
+
+/// The rule that the client itself suggests is kept: the same is not asked again.
+#[test]
+fn what_is_always_allowed_is_not_asked_again() {
+    let script = Script::new()
+        .calls("Bash", touch("made"))
+        .says("The file is there.")
+        .calls("Bash", touch("made"))
+        .says("It is there again.");
+    let claude = Claude::observed(Installed, script);
+    claude.submit("make a file");
+    claude.asks_for_permission("touch made");
+    let request = has_a_way(&claude);
+    assert!(request["suggestions"].as_array().is_some_and(|list| !list.is_empty()), "{request}");
+    claude.world.must(&["approve", &claude.session(), "--scope", "always"]);
+    claude.terminal.wait_for_text("The file is there.").unwrap();
+    claude.agree("idle", "task-complete");
+    std::fs::remove_file(claude.world.home.workspace().join("made")).expect("it was made");
+    claude.submit("make it again");
+    claude.terminal.wait_for_text("It is there again.").unwrap();
+    assert!(made(&claude, "made"), "nobody was asked");
+}
+
+#[test]
 fn a_denial_that_interrupts_ends_the_turn() {
     let claude = Claude::observed(Installed, Script::new().calls("Bash", touch("made")));
     claude.submit("make a file");
@@ -75,12 +115,35 @@ fn a_question_is_answered_from_elsewhere() {
     claude.agree("idle", "task-complete");
 }
 
+/// Several options of one question, words of one's own for the other.
 #[test]
-fn a_plan_is_approved_from_elsewhere_with_the_mode_that_follows() {
-    let script = Script::new()
-        .calls("ExitPlanMode", json!({"plan": "1. Sail home."}))
-        .says("We sailed home.");
+fn questions_take_several_options_and_free_words() {
+    let option = |label: &str| json!({"label": label, "description": label});
+    let questions = json!({"questions": [
+        {"question": "Which decks?", "header": "Decks", "multiSelect": true,
+            "options": [option("Upper"), option("Gun"), option("Orlop")]},
+        {"question": "Which name?", "header": "Name", "multiSelect": false,
+            "options": [option("Argo"), option("Beagle")]},
+    ]});
+    let script = Script::new().calls("AskUserQuestion", questions).says("So be it.");
     let claude = Claude::observed(Installed, script);
+    claude.submit("ask me");
+    claude.terminal.wait_for_text("Which decks?").unwrap();
+    claude.agree("waiting", "awaiting-input");
+    let request = has_a_way(&claude);
+    let key = request["key"].as_str().expect("a key");
+    let (status, said) = claude.world.decide(key, &json!({"type": "allow"}));
+    assert_eq!(status, 409, "a question takes no yes: {said}");
+    claude.world.must(&["answer", &claude.session(), "1,3", "Call her Vega"]);
+    claude.terminal.wait_for_text("So be it.").unwrap();
+    claude.agree("idle", "task-complete");
+    let transcript = claude.transcript();
+    assert!(transcript.contains("Upper, Orlop"), "{transcript}");
+    assert!(transcript.contains("Call her Vega"), "{transcript}");
+}
+
+/// Puts it into its plan mode, and lets it propose one.
+fn proposes_a_plan(claude: &Claude) {
     for mode in ["accept edits on", "plan mode on"] {
         claude.terminal.press(Key::BackTab).unwrap();
         claude.terminal.wait_for_text(mode).unwrap();
@@ -88,7 +151,29 @@ fn a_plan_is_approved_from_elsewhere_with_the_mode_that_follows() {
     claude.submit("plan the way home");
     claude.terminal.wait_for_text("Exit plan mode?").unwrap();
     claude.agree("waiting", "awaiting-approval");
-    has_a_way(&claude);
+    has_a_way(claude);
+}
+
+#[test]
+fn a_plan_is_rejected_with_what_is_missing() {
+    let script = Script::new()
+        .calls("ExitPlanMode", json!({"plan": "1. Sail home."}))
+        .when_tool_returns("mind the reef", Reply::says("I plan again."));
+    let claude = Claude::observed(Installed, script);
+    proposes_a_plan(&claude);
+    claude.world.must(&["deny", &claude.session(), "--message", "mind the reef"]);
+    claude.terminal.wait_for_text("I plan again.").unwrap();
+    claude.terminal.wait_for_text("plan mode on").unwrap();
+    claude.agree("idle", "task-complete,awaiting-input");
+}
+
+#[test]
+fn a_plan_is_approved_from_elsewhere_with_the_mode_that_follows() {
+    let script = Script::new()
+        .calls("ExitPlanMode", json!({"plan": "1. Sail home."}))
+        .says("We sailed home.");
+    let claude = Claude::observed(Installed, script);
+    proposes_a_plan(&claude);
     claude.world.must(&["approve", &claude.session(), "--mode", "acceptEdits"]);
     claude.terminal.wait_for_text("We sailed home.").unwrap();
     claude.terminal.wait_for_text("accept edits on").unwrap();
@@ -134,7 +219,10 @@ fn an_idle_terminal_takes_its_next_prompt_from_elsewhere() {
     });
     claude.world.must(&["send", &session, "set", "the", "sails"]);
     claude.terminal.wait_for_text("The sails are up.").unwrap();
-    assert!(claude.transcript().contains("set the sails"));
+    // What it shows is not yet written.
+    eventually("the prompt in the transcript", || {
+        claude.transcript().contains("set the sails").then_some(())
+    });
     claude.agree("idle", "task-complete");
 }
 
@@ -175,6 +263,20 @@ fn a_subagents_permission_is_allowed_from_elsewhere() {
     claude.terminal.wait_for_text("Somebody made it.").unwrap();
     assert!(made(&claude, "made"));
     claude.agree("idle", "task-complete");
+}
+
+/// Without a daemon a subagent's dialog is not held back by its hook.
+#[test]
+fn a_subagents_dialog_shows_where_no_daemon_is() {
+    let task = json!({"description": "Make a file", "prompt": "subagent-task", "subagent_type": "general-purpose"});
+    let script = Script::new()
+        .when_user_says("send somebody", Reply::calls("Agent", task))
+        .when_user_says("subagent-task", Reply::calls("Bash", touch("made")))
+        .when_tool_returns("launched", Reply::says("Somebody is on it."))
+        .then_always(Reply::says("Made."));
+    let claude = Claude::alone(Installed, script);
+    claude.submit("send somebody");
+    claude.terminal.wait_for_text(DIALOG).unwrap();
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! Our own harness: a model's endpoint, our tools and hooks.
+
+use qd_testbed::{Gate, Reply, Script};
+use serde_json::json;
+
+use crate::world::eventually;
+
+use super::setting::{Driven, ask, config, git, world};
+
+/// The whole of it in one session: denied once, allowed then, a hook that commits, an overloaded
+/// model, an interrupt, the end, and on again.
+#[test]
+fn it_asks_is_denied_then_edits_and_a_hook_commits() {
+    let gate = Gate::new();
+    let write = json!({"path": "greeting.txt", "content": "hello\n"});
+    let script = Script::new()
+        .replies(Reply::says("I will write it.").and_calls("write_file", write.clone()))
+        .when_tool_returns("not yet", Reply::says("I wait."))
+        .when_user_says("go on", Reply::fails(529))
+        .when_user_says("go on", Reply::calls("write_file", write))
+        .when_user_says("wait", Reply::says("Never heard.").held_before_start(&gate))
+        .when_user_says("last", Reply::says("All done."))
+        .says("It is written.")
+        .strict();
+    let world = world(script);
+    let hook = json!({"hooks": [{
+        "name": "auto_commit",
+        "command": ["sh", "-c", "git add -A && git -c user.name=q -c user.email=q@q commit -qm auto"],
+    }]});
+    config(&world, "hooks.json", &hook.to_string());
+    git(&world, &["init", "-q"]);
+    let driven = Driven::begin(world, &["native", "write a greeting"]);
+
+    let request = driven.asks("write_file");
+    assert_eq!(driven.state(), "needs_permission");
+    driven.must(&["deny", &request, "--message", "not yet"]);
+    driven.is("task_complete,awaiting_input,idle");
+    assert!(!driven.file("greeting.txt").exists());
+
+    driven.send("go on");
+    let request = driven.asks("write_file");
+    driven.must(&["approve", &request]);
+    driven.is("task_complete");
+    assert_eq!(std::fs::read_to_string(driven.file("greeting.txt")).expect("written"), "hello\n");
+    assert!(git(&driven.world, &["log", "--oneline"]).contains("auto"), "the hook commits");
+
+    driven.send("wait");
+    driven.is("thinking");
+    driven.must(&["interrupt", &driven.session]);
+    driven.is("interrupted");
+    gate.open();
+
+    driven.must(&["stop", &driven.session]);
+    driven.is("session_ended");
+    driven.must(&["resume", &driven.session]);
+    driven.is_up();
+    driven.send("the last one");
+    driven.is("task_complete");
+    assert!(driven.told_model().contains("It is written."), "it remembers");
+}
+
+/// A command that runs into its limit has a result, and the provider, which refuses a call without
+/// its output, takes the next request.
+#[test]
+fn a_command_past_its_limit_is_a_result() {
+    let sleeps = json!({"command": "echo began; sleep 600", "timeout_ms": 300});
+    let script = Script::new()
+        .calls("bash", sleeps)
+        .when_tool_returns("began", Reply::says("It took too long."))
+        .strict();
+    let driven = Driven::begin(world(script), &["native", "--policy", "yolo", "wait a bit"]);
+    driven.is("task_complete");
+    assert!(driven.card()["drive"]["lastError"].is_null());
+    assert!(driven.told_model().contains("300 ms"), "{}", driven.told_model());
+    assert_eq!(driven.world.rules_that_answered(), ["preset yolo"]);
+}
+
+/// kill -9 while a tool runs: it ends with the daemon, and is not run again by itself.
+#[test]
+fn what_was_in_flight_is_interrupted_and_not_run_again() {
+    let command = json!({"command": "echo ran >> runs; sleep 600"});
+    let script = Script::new()
+        .says("The word is heron.")
+        .when_user_says("run it", Reply::calls("bash", command))
+        .when_user_says("which word", Reply::says("Heron, I said."))
+        .strict();
+    let mut driven = Driven::begin(world(script), &["native", "--policy", "yolo", "a word"]);
+    driven.is("task_complete");
+    driven.send("run it");
+    let runs = driven.file("runs");
+    let ran = || std::fs::read_to_string(&runs).unwrap_or_default();
+    eventually("the command to run", || (ran() == "ran\n").then_some(()));
+    driven.world.kill_daemon();
+    driven.world.serve();
+    let card = driven.is("error,idle,interrupted,awaiting_input");
+    assert_eq!(card["drive"]["lastError"]["code"], "interrupted", "{card:#}");
+    driven.send("which word was it?");
+    driven.is("task_complete");
+    assert_eq!(ran(), "ran\n", "once");
+    assert!(driven.told_model().contains("outcome unknown"));
+}
+
+/// The answer is lost with the daemon; a person asks for it again.
+#[test]
+fn an_answer_that_was_lost_is_asked_for_again_by_hand() {
+    let gate = Gate::new();
+    let script = Script::new()
+        .replies(Reply::says("Never heard.").held_before_start(&gate))
+        .says("Heard this time.")
+        .strict();
+    let mut driven = Driven::begin(world(script), &["native", "say something"]);
+    driven.world.model.wait_for_request("the prompt", |_| true).expect("asked");
+    driven.world.kill_daemon();
+    gate.open();
+    driven.world.serve();
+    driven.is("error");
+    let path = format!("/api/sessions/{}/retry", driven.session);
+    assert_eq!(ask(&driven.world, "POST", &path, &json!({})).0, 200);
+    driven.is("task_complete");
+    assert_eq!(driven.world.model.requests().len(), 2);
+}
+
+#[test]
+fn it_asks_the_operator_a_question() {
+    let question = json!({"question": "Which database?", "options": ["SQLite", "Postgres"]});
+    let script = Script::new()
+        .calls("ask_user", question)
+        .when_tool_returns("SQLite", Reply::says("SQLite it is."))
+        .strict();
+    let driven = Driven::begin(world(script), &["native", "choose"]);
+    let request = driven.asks("ask_user");
+    assert_eq!(driven.state(), "awaiting_input");
+    driven.must(&["answer", &request, "SQLite"]);
+    driven.is("task_complete");
+}
+
+#[test]
+fn it_is_held_at_a_boundary_and_let_go_on() {
+    let write = json!({"path": "made.txt", "content": "hello"});
+    let gate = Gate::new();
+    let script = Script::new()
+        .replies(Reply::calls("write_file", write).held_before_end(&gate))
+        .says("It is made.")
+        .strict();
+    let driven = Driven::begin(world(script), &["native", "--policy", "yolo", "make it"]);
+    driven.is("thinking");
+    let path = |what: &str| format!("/api/sessions/{}/{what}", driven.session);
+    assert_eq!(ask(&driven.world, "POST", &path("pause"), &json!({})).0, 200);
+    gate.open();
+    driven.is("paused");
+    driven.must(&["resume", &driven.session]);
+    driven.is("task_complete");
+    assert!(driven.file("made.txt").exists());
+}
+
+#[test]
+fn yolo_releases_what_waits_and_a_repository_may_forbid_it() {
+    let write = json!({"path": "made.txt", "content": "hello"});
+    let script = Script::new().calls("write_file", write).says("It is made.").strict();
+    let driven = Driven::begin(world(script), &["native", "make it"]);
+    driven.asks("write_file");
+    driven.must(&["yolo", &driven.session]);
+    driven.is("task_complete");
+    assert!(driven.file("made.txt").exists());
+    driven.must(&["yolo", &driven.session, "off"]);
+
+    let folder = driven.file(".gemini");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let settings = json!({"security": {"disableYoloMode": true}}).to_string();
+    std::fs::write(folder.join("settings.json"), settings).expect("written");
+    driven.world.model.then(Script::new().says("Seen."));
+    driven.send("look again");
+    driven.is("task_complete");
+    let path = format!("/api/sessions/{}/yolo", driven.session);
+    let (status, problem) = ask(&driven.world, "POST", &path, &json!({"on": true}));
+    assert_eq!((status, &problem["code"]), (403, &json!("YOLO_FORBIDDEN")), "{problem}");
+}
+
+#[test]
+fn a_hook_that_fails_holds_the_session_until_it_is_run_again() {
+    let write = json!({"path": "made.txt", "content": "hello"});
+    let script = Script::new().calls("write_file", write).says("It is made.").strict();
+    let world = world(script);
+    let hook = json!({"hooks": [{"name": "check", "command": ["test", "-e", "ready"]}]});
+    config(&world, "hooks.json", &hook.to_string());
+    let driven = Driven::begin(world, &["native", "--policy", "yolo", "make it"]);
+    driven.is("error");
+    let card = driven.card();
+    assert_eq!(card["drive"]["lastError"]["code"], "hook_execution_failed", "{card:#}");
+    std::fs::write(driven.file("ready"), "").expect("written");
+    let run = card["drive"]["retry"]["run"].as_str().expect("a run").to_owned();
+    let path = format!("/api/sessions/{}/hooks/{run}/retry", driven.session);
+    assert_eq!(ask(&driven.world, "POST", &path, &json!({})).0, 200);
+    driven.is("task_complete");
+}
+
+#[test]
+fn hooks_that_cannot_be_read_are_told_and_the_session_works_without() {
+    let write = json!({"path": "made.txt", "content": "hello"});
+    let script = Script::new().calls("write_file", write).says("It is made.").strict();
+    let mut world = world(script);
+    config(&world, "hooks.json", r#"{"hooks": [{"name": "x", "comand": ["true"]}]}"#);
+    world.serve();
+    let folder = world.home.workspace().display().to_string();
+    let said = world.must(&["run", "--folder", &folder, "--policy", "yolo", "native", "make it"]);
+    assert!(said.contains("It is made."), "{said}");
+    assert!(said.contains("no post-tool hook runs") && said.contains("hooks[0].command"), "{said}");
+}
