@@ -4,15 +4,24 @@
  * A button exists exactly where the server said that its way can carry what the button sends.
  */
 
-import { asksNobody } from "./harness";
 import type { RequestDraft } from "./drafts";
+import { type PresetOffer, presetOffer, type YoloOffer, yoloOffer } from "./policy";
 import { commandOf, type Question, shown } from "./request";
-import type { Answer, Capability, Card, Decision, RequestView } from "./wire";
+import type { AllowScope, Answer, Capability, Card, Decision, RequestView } from "./wire";
 
 /** How one request can be answered from here. */
 export type Offer =
   | { kind: "none"; why: string }
-  | { kind: "permission"; key: string; always: readonly string[]; canExplain: boolean; command?: string }
+  | {
+      kind: "permission";
+      key: string;
+      /** How far beyond this once it can be allowed. */
+      scopes: readonly AllowScope[];
+      /** What "always" would keep, in words. */
+      kept: readonly string[];
+      canExplain: boolean;
+      command?: string;
+    }
   | { kind: "questions"; key: string; questions: readonly Question[] }
   | { kind: "plan"; key: string; modes: readonly string[] };
 
@@ -35,9 +44,9 @@ export function offerOf(card: Card, request: RequestView): Offer {
       return {
         kind: "permission",
         key,
-        always: request.suggestions ?? [],
-        // Codex's daemon has no place for a reason.
-        canExplain: way !== "codex",
+        scopes: request.scopes ?? [],
+        kept: request.suggestions ?? [],
+        canExplain: request.takesWords,
         ...(command === undefined ? {} : { command }),
       };
     }
@@ -56,22 +65,52 @@ export interface SessionOffer {
   interrupt: boolean;
   stop: boolean;
   focus: boolean;
+  pause: boolean;
+  /** Lets a paused session go on, or begins a stopped one again. */
+  goOn: boolean;
+  /** What a retry would repeat, in words. */
+  retry?: string;
   /** The command to be copied. */
   resume?: string;
-  /** Whether it is on now. */
-  yolo?: boolean;
+  yolo?: YoloOffer;
+  preset?: PresetOffer;
 }
 
 export function sessionOffer(card: Card): SessionOffer {
   const can = card.capabilities;
+  const [yolo, preset] = [yoloOffer(card), presetOffer(card)];
+  const isResumable = can?.canResume === true;
+  const resume = isResumable && !card.driven ? card.resumeCommand : undefined;
   return {
     prompt: can?.canPrompt === true,
     interrupt: can?.canInterrupt === true,
     stop: can?.canStop === true,
     focus: can?.canFocus === true,
-    ...(can?.canResume === true && card.resumeCommand !== undefined ? { resume: card.resumeCommand } : {}),
-    ...(can?.canYolo === true ? { yolo: asksNobody(card.mode ?? "") } : {}),
+    pause: can?.canPause === true,
+    goOn: isResumable && card.driven,
+    ...(can?.canRetry === true ? { retry: retryWords(card) } : {}),
+    ...(resume === undefined ? {} : { resume }),
+    ...(yolo === undefined ? {} : { yolo }),
+    ...(preset === undefined ? {} : { preset }),
   };
+}
+
+function retryWords(card: Card): string {
+  const kind = (card.drive?.retry as { kind?: string } | undefined)?.kind ?? "";
+  return Object.hasOwn(RETRIES, kind) ? RETRIES[kind]! : "Try again";
+}
+
+const RETRIES: Readonly<Record<string, string>> = {
+  llm: "Ask the model again",
+  tool: "Run what failed again",
+  hook: "Run the hook again",
+  harness: "Start the agent again",
+};
+
+/** What went wrong last in a driven session, in its own words. */
+export function lastErrorOf(card: Card): string | undefined {
+  const error = card.drive?.lastError as { message?: unknown } | undefined;
+  return typeof error?.message === "string" && error.message !== "" ? error.message : undefined;
 }
 
 /** A capability that is missing, in the order in which they are wanted, and why. */
@@ -92,7 +131,9 @@ const NAMES: readonly (readonly [Capability, string])[] = [
   ["canStop", "Stop"],
   ["canFocus", "Focus"],
   ["canYolo", "YOLO"],
+  ["canPause", "Pause"],
   ["canResume", "Resume"],
+  ["canRetry", "Retry"],
 ];
 
 /** The command that the operator may change before it is allowed. */
@@ -232,7 +273,7 @@ export function inFront(questions: readonly Question[], draft: RequestDraft): nu
 export function decisionWords(decision: Decision): string {
   switch (decision.type) {
     case "allow":
-      return decision.scope === "always" ? "always allowed" : "allowed";
+      return ALLOWED[decision.scope ?? "once"];
     case "deny":
       return "denied";
     case "answer":
@@ -243,3 +284,9 @@ export function decisionWords(decision: Decision): string {
       return "plan rejected";
   }
 }
+
+const ALLOWED: Readonly<Record<AllowScope, string>> = {
+  once: "allowed",
+  session: "allowed for the session",
+  always: "always allowed",
+};

@@ -17,6 +17,8 @@ export function pauseAnswerKeys(): void {
   quietUntil = performance.now() + KEY_PAUSE_MS;
 }
 
+export const areAnswerKeysQuiet = () => performance.now() < quietUntil;
+
 /** The request that keys answer: the first that can be and is not being answered. */
 export function frontOf(card: Card): RequestView | undefined {
   return card.requests.find(
@@ -29,10 +31,12 @@ export function frontOf(card: Card): RequestView | undefined {
 export function answerKeys(card: Card | undefined): Keys {
   if (!card) return {};
   const press = (key: string) => (event: KeyboardEvent) => {
-    if (!event.repeat && performance.now() >= quietUntil && inSight(card)) act(card, key);
+    if (!event.repeat && !areAnswerKeysQuiet() && inSight(card)) act(card, key);
   };
+  // Where nothing waits, these keys are free for others.
+  const answers = card.requests.length === 0 ? [] : ANSWER_KEYS;
   return {
-    ...Object.fromEntries(ANSWER_KEYS.map((key) => [key, press(key)])),
+    ...Object.fromEntries(answers.map((key) => [key, press(key)])),
     r: () => reply(card),
   };
 }

@@ -19,9 +19,10 @@ export class Refused extends Error {
     this.first = problem.first;
   }
 
-  /** Whether the server took it cannot be told. */
+  /** Whether it was taken cannot be told: the line broke, somebody between failed, or the agent's side is silent. */
   get unheard(): boolean {
-    return this.status === 0;
+    const isOfNobody = this.status >= 500 && this.code === NOT_OURS;
+    return this.status === 0 || isOfNobody || this.code === "delivery_unclear";
   }
 
   get signedOut(): boolean {
@@ -36,10 +37,18 @@ export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 /** Tells the server to do something. */
-export async function tell(path: string, body: unknown = {}): Promise<Done> {
+export async function tell<T = Done>(path: string, body: unknown = {}): Promise<T> {
   const headers = { "content-type": "application/json", "x-quarterdeck": "1" };
   const response = await send(path, { method: "POST", headers, body: JSON.stringify(body) });
-  return (await response.json().catch(() => ({}))) as Done;
+  return (await response.json().catch(() => ({}))) as T;
+}
+
+/** Tells the server to forget something. */
+export async function remove(path: string): Promise<void> {
+  await send(path, {
+    method: "DELETE",
+    headers: { "content-type": "application/json", "x-quarterdeck": "1" },
+  });
 }
 
 async function send(path: string, init: RequestInit, signal?: AbortSignal): Promise<Response> {
@@ -60,12 +69,15 @@ async function send(path: string, init: RequestInit, signal?: AbortSignal): Prom
 export async function refusal(response: Response): Promise<Refused> {
   const said = (await response.json().catch(() => ({}))) as Partial<Problem>;
   return new Refused(response.status, {
-    code: said.code ?? "http",
+    code: said.code ?? NOT_OURS,
     message: said.message ?? `the server answered ${response.status}`,
     retryable: said.retryable ?? response.status >= 500,
     ...(said.first === undefined ? {} : { first: said.first }),
   });
 }
+
+/** The code of a failure that is told by somebody between the daemon and the page. */
+const NOT_OURS = "http";
 
 const UNREACHABLE: Problem = {
   code: "unreachable",

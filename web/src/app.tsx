@@ -1,23 +1,10 @@
-import {
-  ChartColumn,
-  Check,
-  Columns3,
-  Compass,
-  History,
-  Keyboard,
-  LayoutList,
-  type LucideIcon,
-  MessageSquare,
-  SunMoon,
-  X,
-} from "lucide-react";
+import { ChartColumn, Columns3, Compass, History, Keyboard, LayoutList, Plus, SunMoon } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 
-import { offerOf, sessionOffer } from "./actions";
-import { act, frontOf, reply } from "./answer_keys";
-import { canBeDismissed, grouped, titleOf } from "./board";
+import { areAnswerKeysQuiet } from "./answer_keys";
+import { grouped, titleOf } from "./board";
+import { linesOf } from "./card_lines";
 import { titleOfCard } from "./card_text";
-import { dismiss } from "./commands";
 import { useKeys } from "./keys";
 import { connection, useLive } from "./live";
 import { AwayPage } from "./pages/away_page";
@@ -26,9 +13,11 @@ import { HistoryPage } from "./pages/history_page";
 import { SessionPage } from "./pages/session_page";
 import { SignInPage } from "./pages/sign_in_page";
 import { UsagePage } from "./pages/usage_page";
+import { BellDialog } from "./parts/bell_dialog";
 import { Blank } from "./parts/blank";
 import { KeyHelp } from "./parts/key_help";
 import { LinkBanner } from "./parts/link_banner";
+import { NewSessionDialog } from "./parts/new_session_dialog";
 import { NoticeLine } from "./parts/notice_line";
 import { Palette, type PaletteLine } from "./parts/palette";
 import { TopBar } from "./parts/top_bar";
@@ -44,7 +33,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
   const route = routeOf(usePath());
   const [filter, setFilter] = useState("");
   const [selected, setSelected] = useState<string>();
-  const [open, setOpen] = useState<"palette" | "keys">();
+  const [open, setOpen] = useState<"palette" | "keys" | "bell" | "new">();
   const [code, setCode] = useState(signInCode);
   const { board, link, known } = live;
   useTitle(titleOf(board.summary), board.summary.needsYouCount);
@@ -55,13 +44,19 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
     setSelected(first.sessionId);
     navigate("/");
   };
+  const acting = route.page === "session" ? route.sessionId : route.page === "board" ? selected : undefined;
+  const isAsked = (board.cards.get(acting ?? "")?.requests.length ?? 0) > 0;
+  const isSignedIn = link.state !== "signed_out" && route.page !== "sign_in";
+  const begin = () => setOpen("new");
   useKeys({
+    ...(isSignedIn ? { c: begin } : {}),
+    // Where something waits for an answer, `n` says no.
+    ...(isSignedIn && !isAsked ? { n: () => areAnswerKeysQuiet() || begin() } : {}),
     "Mod+k": () => setOpen(open === "palette" ? undefined : "palette"),
     "?": () => setOpen("keys"),
     "/": () => document.querySelector<HTMLElement>("[data-search]")?.focus(),
     ...(route.page === "board" ? {} : { a: next }),
   });
-  const acting = route.page === "session" ? route.sessionId : route.page === "board" ? selected : undefined;
   const signedIn = () => {
     // It works once.
     setCode(undefined);
@@ -98,6 +93,8 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
         link={link}
         filter={filter}
         onFilter={setFilter}
+        onNew={begin}
+        onBell={() => setOpen("bell")}
         onPalette={() => setOpen("palette")}
         onKeys={() => setOpen("keys")}
       />
@@ -110,12 +107,15 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
       <p className="visually-hidden" role="status">
         {waiting(board.summary.needsYouCount)}
       </p>
+      {open === "new" && <NewSessionDialog onClose={() => setOpen(undefined)} />}
+      {open === "bell" && <BellDialog onClose={() => setOpen(undefined)} />}
       {open === "keys" && <KeyHelp onClose={() => setOpen(undefined)} />}
       {open === "palette" && (
         <PaletteOfAll
           card={board.cards.get(acting ?? "")}
           onClose={() => setOpen(undefined)}
           onKeys={() => setOpen("keys")}
+          onNew={begin}
           onNext={next}
         />
       )}
@@ -150,10 +150,11 @@ interface PaletteOfAllProps {
   card: Card | undefined;
   onClose: () => void;
   onKeys: () => void;
+  onNew: () => void;
   onNext: () => void;
 }
 
-function PaletteOfAll({ card: acting, onClose, onKeys, onNext }: PaletteOfAllProps) {
+function PaletteOfAll({ card: acting, onClose, onKeys, onNew, onNext }: PaletteOfAllProps) {
   const { board } = useLive();
   const { theme, shape } = useSettings();
   const lines = useMemo((): PaletteLine[] => {
@@ -167,7 +168,8 @@ function PaletteOfAll({ card: acting, onClose, onKeys, onNext }: PaletteOfAllPro
     });
     const otherShape = shape === "cards" ? "list" : "cards";
     return [
-      ...(acting ? actionsOn(acting) : []),
+      ...(acting ? linesOf(acting) : []),
+      { key: "new", icon: Plus, text: "New session", note: "c", act: onNew },
       { key: "next", icon: Compass, text: "Next session that needs you", note: "a", act: onNext },
       ...groups.needs_you.map(session),
       { key: "board", icon: Columns3, text: "Go to the board", act: () => navigate("/") },
@@ -189,44 +191,6 @@ function PaletteOfAll({ card: acting, onClose, onKeys, onNext }: PaletteOfAllPro
       ...groups.autonomous.map(session),
       ...groups.delivered.map(session),
     ];
-  }, [board, theme, shape, acting, onKeys, onNext]);
+  }, [board, theme, shape, acting, onKeys, onNew, onNext]);
   return <Palette lines={lines} onClose={onClose} />;
-}
-
-/** What keys do with a card, in words. */
-function actionsOn(card: Card): PaletteLine[] {
-  const request = frontOf(card);
-  const offer = request && offerOf(card, request);
-  const line = (icon: LucideIcon, text: string, note: string, act: () => void): PaletteLine => ({
-    key: `act ${note}`,
-    icon,
-    text: `${text}: ${titleOfCard(card)}`,
-    note,
-    act,
-  });
-  const keyed = (icon: LucideIcon, text: string, key: string) => line(icon, text, key, () => act(card, key));
-  const answers = () => {
-    switch (offer?.kind) {
-      case "permission":
-        return [keyed(Check, "Allow", "y"), keyed(X, "Deny", "n")];
-      case "plan":
-        return [keyed(Check, "Approve", "y"), keyed(X, "Reject", "n")];
-      case "questions":
-        return offer.questions.length > 1
-          ? []
-          : offer.questions[0]!.options.slice(0, 9).map((option, index) =>
-              keyed(MessageSquare, option.label, String(index + 1)),
-            );
-      default:
-        return [];
-    }
-  };
-  return [
-    ...answers(),
-    // The dialog gives the focus back as it closes; the box gets it after that.
-    ...(sessionOffer(card).prompt
-      ? [line(MessageSquare, "Reply", "r", () => requestAnimationFrame(() => reply(card)))]
-      : []),
-    ...(canBeDismissed(card) ? [line(X, "Dismiss", "e", () => void dismiss(card))] : []),
-  ];
 }

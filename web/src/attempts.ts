@@ -8,7 +8,7 @@ import { useSyncExternalStore } from "react";
 import { ATTEMPTS_MAX } from "./limits";
 import type { AnswerView, By, Decision, FirstAnswer } from "./wire";
 
-/** `unheard`: the line broke, and it may have arrived all the same. */
+/** `unheard`: nobody said that it was taken, and it may have arrived all the same. */
 export type Attempt = {
   /** The same attempt sent again has the same one, and happens once. */
   readonly key: string;

@@ -144,6 +144,10 @@ function has(card: Card, words: readonly string[]): boolean {
 export const canBeDismissed = (card: Card) =>
   card.agentState.group === "needs_you" || card.agentState.state === "session_ended";
 
+/** What it means for a card to be dismissed. */
+export const dismissName = (card: Card) =>
+  card.agentState.state === "budget_exceeded" ? "Let it go on" : "Dismiss";
+
 /** "(3) Quarterdeck": what a tab says of itself. */
 export function titleOf(summary: Summary): string {
   return summary.needsYouCount > 0 ? `(${summary.needsYouCount}) Quarterdeck` : "Quarterdeck";

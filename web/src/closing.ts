@@ -6,9 +6,9 @@ import { titleOfCard } from "./card_text";
 import { closed, drafts, goneOf, isBegun } from "./drafts";
 import { live } from "./live";
 import { say } from "./notices";
-import type { By } from "./wire";
+import type { By, Card } from "./wire";
 
-/** Looks at every change of the board. */
+/** Looks at every change of the board, and at what becomes of answers that are on their way. */
 export function watchClosing(): void {
   let before = live.snapshot().board;
   live.subscribe(() => {
@@ -16,6 +16,7 @@ export function watchClosing(): void {
     if (board.cards !== before.cards) settle(before, board);
     before = board;
   });
+  attempts.subscribe(() => settle(before, before));
 }
 
 function settle(before: Board, board: Board): void {
@@ -24,10 +25,14 @@ function settle(before: Board, board: Board): void {
     if (!card) continue;
     let next = draft;
     for (const gone of goneOf(draft, card)) {
-      const sent = attempts.of(gone.key)?.state === "taken";
-      const by = answeredBy(before, sessionId, gone.key);
+      const attempt = attempts.of(gone.key);
+      // The board may be faster than the word that our own answer was taken.
+      if (attempt?.state === "sending") continue;
+      const sent = attempt?.state === "taken";
+      const first = attempt && "first" in attempt ? attempt.first : undefined;
+      const by = answeredBy(before, sessionId, gone.key) ?? first?.by;
       next = closed(next, gone, sent, by);
-      if (!sent && isBegun(gone.request)) say(`${elsewhere(by)}: ${titleOfCard(card)}`);
+      if (!sent && isBegun(gone.request)) say(`${elsewhere(card, by)}: ${titleOfCard(card)}`);
     }
     if (next !== draft) drafts.set(sessionId, next);
   }
@@ -37,6 +42,8 @@ function answeredBy(before: Board, sessionId: string, key: string): By | undefin
   return before.cards.get(sessionId)?.requests.find((request) => request.key === key)?.answer?.by;
 }
 
-/** The terminal is where an answer comes from that nobody here gave. */
-export const elsewhere = (by: By | undefined) =>
-  by === undefined ? "Answered in the terminal" : `Answered by ${by.who} on ${by.device}`;
+/** The terminal is where an answer comes from that nobody here gave; a session of our own has none. */
+export function elsewhere(card: Card, by: By | undefined): string {
+  if (by !== undefined) return `Answered by ${by.who} on ${by.device}`;
+  return card.driven ? "It waits for it no more" : "Answered in the terminal";
+}

@@ -2,10 +2,11 @@
 
 import { Refused, tell } from "./api";
 import { type Attempt, attempts, isLocked, progressOf } from "./attempts";
+import { dismissName } from "./board";
 import { titleOfCard } from "./card_text";
 import { drafts } from "./drafts";
 import { say, sayFailed } from "./notices";
-import type { Card, Decision, Done, RequestView } from "./wire";
+import type { Card, Decision, Done, Preset, RequestView } from "./wire";
 
 /** Answers a request. While an answer is on its way this does nothing. */
 export async function decide(request: RequestView, decision: Decision): Promise<void> {
@@ -30,10 +31,11 @@ export async function prompt(card: Card, text: string): Promise<void> {
   const done = await carriedOut(commandName(card, "input"), attempt, path, { ...body, key: attempt.key });
   if (!done) return;
   drafts.prompt(card.sessionId, "");
-  say(`Sent to ${titleOfCard(card)}`);
+  // A conversation shows it itself.
+  if (!card.driven) say(`Sent to ${titleOfCard(card)}`);
 }
 
-export type Command = "interrupt" | "stop" | "focus" | "yolo";
+export type Command = "interrupt" | "stop" | "focus" | "yolo" | "policy" | "pause" | "resume" | "retry";
 
 /** `{}` where there is nothing to say. */
 export async function command(card: Card, verb: Command, body: object = {}): Promise<void> {
@@ -49,7 +51,25 @@ const DONE: Readonly<Record<Command, string>> = {
   stop: "Stop sent",
   focus: "Brought to the front",
   yolo: "YOLO switched",
+  policy: "Policy chosen",
+  pause: "Pause asked for",
+  resume: "Goes on",
+  retry: "Tried again",
 };
+
+/** Tries one failed run of a driven session again. */
+export async function retryRun(card: Card, kind: "tools" | "hooks", run: string): Promise<void> {
+  const name = retryName(card, run);
+  const attempt = attempts.begin(name, {});
+  if (!attempt) return;
+  await carriedOut(name, attempt, commandPath(card, `${kind}/${encodeURIComponent(run)}/retry`), {});
+}
+
+export const retryName = (card: Card, run: string) => `${card.sessionId}/retry ${run}`;
+
+/** What a session may do without asking; none: as its project has it. */
+export const choosePreset = (card: Card, preset: Preset | undefined): Promise<void> =>
+  command(card, "policy", { preset: preset ?? null });
 
 export const commandName = (card: Card, verb: Command | "input") => `${card.sessionId}/${verb}`;
 
@@ -84,7 +104,8 @@ async function carriedOut(
 export async function dismiss(card: Card): Promise<void> {
   await tried("Not dismissed", async () => {
     await tell(commandPath(card, "dismiss"));
-    say(`Dismissed: ${titleOfCard(card)}`);
+    const said = dismissName(card) === "Dismiss" ? "Dismissed" : "Goes on";
+    say(`${said}: ${titleOfCard(card)}`);
   });
 }
 

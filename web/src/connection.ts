@@ -20,6 +20,8 @@ export type Link =
 
 export interface Listener {
   message(message: Message): void;
+  /** An event of a session that the daemon drives. */
+  agent(event: StreamEvent): void;
   link(link: Link): void;
 }
 
@@ -107,6 +109,7 @@ export class Connection {
 
   private take(event: StreamEvent): void {
     const message = messageOf(event);
+    if (event.name.startsWith("agent:")) this.listener.agent(event);
     if (message) {
       this.listener.message(message);
       this.arrived();

@@ -1,15 +1,29 @@
 /** What changes between two texts, line by line. Pure. */
 
-import { DIFF_LINES_MAX } from "./limits";
+import { DIFF_CONTEXT_LINES, DIFF_LINES_MAX } from "./limits";
 
 export interface DiffLine {
   mark: "same" | "added" | "removed" | "gap";
   text: string;
 }
 
-/** The lines of a change. Texts too long to compare are shown as all removed and all added. */
+/** The lines of a change, with a few around it. What is too long to compare is all removed and all added. */
 export function diff(before: string, after: string): DiffLine[] {
   const [old, fresh] = [linesOf(before), linesOf(after)];
+  let head = 0;
+  while (head < old.length && head < fresh.length && old[head] === fresh[head]) head += 1;
+  let tail = 0;
+  const rest = Math.min(old.length, fresh.length) - head;
+  while (tail < rest && old.at(-1 - tail) === fresh.at(-1 - tail)) tail += 1;
+  const same = (text: string): DiffLine => ({ mark: "same", text });
+  return excerpted([
+    ...old.slice(0, head).map(same),
+    ...compared(old.slice(head, old.length - tail), fresh.slice(head, fresh.length - tail)),
+    ...old.slice(old.length - tail).map(same),
+  ]);
+}
+
+function compared(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   const removed = (text: string): DiffLine => ({ mark: "removed", text });
   const added = (text: string): DiffLine => ({ mark: "added", text });
   if (old.length > DIFF_LINES_MAX || fresh.length > DIFF_LINES_MAX) {
@@ -34,16 +48,23 @@ export function diff(before: string, after: string): DiffLine[] {
   return [...lines, ...old.slice(i).map(removed), ...fresh.slice(j).map(added)];
 }
 
-/** A change that somebody else worked out: a unified diff, or a patch in Codex's own form. */
-export function readDiff(text: string): DiffLine[] {
-  return linesOf(text)
-    .filter((line) => !/^(Index: |={10,}|--- |\+\+\+ |diff --git |index |\\ No newline)/.test(line))
-    .map((line) => {
-      if (line.startsWith("@@") || line.startsWith("***")) return { mark: "gap", text: line };
-      if (line.startsWith("+")) return { mark: "added", text: line.slice(1) };
-      if (line.startsWith("-")) return { mark: "removed", text: line.slice(1) };
-      return { mark: "same", text: line.startsWith(" ") ? line.slice(1) : line };
-    });
+/** Without the lines that stay as they are and are far from any change: some agents give whole files. */
+function excerpted(lines: readonly DiffLine[]): DiffLine[] {
+  const isNear = lines.map(() => false);
+  for (const [at, { mark }] of lines.entries()) {
+    if (mark !== "same") isNear.fill(true, Math.max(0, at - DIFF_CONTEXT_LINES), at + DIFF_CONTEXT_LINES + 1);
+  }
+  const shown: DiffLine[] = [];
+  for (let at = 0; at < lines.length;) {
+    let end = at;
+    while (end < lines.length && !isNear[end]) end += 1;
+    // A mark for one line would take the line's place.
+    if (end - at > 1) shown.push({ mark: "gap", text: `${end - at} lines as they are` });
+    else if (end > at) shown.push(lines[at]!);
+    at = end;
+    while (at < lines.length && isNear[at]) shown.push(lines[at++]!);
+  }
+  return shown;
 }
 
 export function linesOf(text: string): string[] {

@@ -18,6 +18,11 @@ export function harnessName(harness: string): string {
   return Object.hasOwn(NAMES, name) ? NAMES[name]! : words(harness);
 }
 
+/** Products whose clients can be told yes from outside. */
+export function takesApproval(harness: string): boolean {
+  return !["gemini-cli", "cline", "acp"].includes(harness.replace(/_/g, "-"));
+}
+
 /** Modes in which an agent asks nobody before it acts. */
 export function asksNobody(mode: string): boolean {
   return /^(bypass-?permissions|yolo|danger|never|full-?auto|full-?access)/i.test(mode);

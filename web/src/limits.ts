@@ -30,6 +30,12 @@ export const REQUEST_MS_MAX = 20_000;
 /** Lines of a file that are compared line by line; the cost is their product. */
 export const DIFF_LINES_MAX = 400;
 
+/** Lines that are shown around a change, as Git shows them. */
+export const DIFF_CONTEXT_LINES = 3;
+
+/** Files of a change that a card shows before it is opened. */
+export const REQUEST_FILES_MAX = 4;
+
 /** Lines of a command, file or diff that a card shows before it is opened. */
 export const REQUEST_LINES_MAX = 12;
 
@@ -50,6 +56,9 @@ export const TRANSCRIPT_ENTRIES_MAX = 2_000;
 
 /** Between two looks at a session that changes all the time. */
 export const SESSION_LOOK_MS = 700;
+
+/** Between two looks at a session of our own: it changes with each step, and its page follows them. */
+export const DRIVEN_LOOK_MS = 250;
 
 /** Between two looks at a session that works: what it writes need not change its card. */
 export const WORKING_LOOK_MS = 3_000;
@@ -90,5 +99,38 @@ export const ATTEMPTS_MAX = 500;
 /** After the page moved on by itself a key does nothing for so long: it was meant for the card before. */
 export const KEY_PAUSE_MS = 500;
 
+/** Between two words that somebody looks at this tab. The server waits for a little more than two. */
+export const PRESENCE_BEAT_MS = 30_000;
+
+/** After the last key or movement nobody is taken to be there. */
+export const ATTENTION_MS = 120_000;
+
 /** "Stop it?" goes back to "Stop" when nobody says yes. */
 export const STOP_ASK_MS = 6_000;
+
+/** A piece of an answer that is missing is waited for so long; then the answer goes on without it. */
+export const GAP_MS_MAX = 5_000;
+
+/** Pieces that wait for one that is missing. */
+export const PIECES_HELD_MAX = 256;
+
+/** Characters of an answer that is still coming; the whole is there when it is complete. */
+export const ANSWER_CHARS_MAX = 200_000;
+
+/** Messages of a driven session's conversation that are asked for at first, and more at each press. */
+export const MESSAGES_PAGE = 50;
+
+/** Steps of a driven session's conversation in the document; the oldest go. */
+export const STEPS_MAX = 2_000;
+
+/** Events of driven sessions kept until the next frame; past it they are taken in at once. */
+export const AGENT_EVENTS_MAX = 2_048;
+
+/** Of pieces of answers that nobody has opened yet: some long answers. */
+export const RECENT_CHARS_MAX = 1 << 20;
+
+/** Answers whose thoughts are kept for a reader who wants to unfold them. */
+export const THOUGHTS_MAX = 20;
+
+/** Folders that the dialog for a new session knows. */
+export const FOLDERS_MAX = 30;

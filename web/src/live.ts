@@ -5,9 +5,12 @@
 
 import { useSyncExternalStore } from "react";
 
+import { AgentFeed } from "./agent_feed";
 import { apply, type Board, EMPTY, type Message } from "./board";
 import { Connection, type Link } from "./connection";
+import type { StreamEvent } from "./event_stream";
 import { FLUSH_MS_MIN, HIDDEN_FLUSH_MS, PENDING_MAX } from "./limits";
+import { TAB } from "./tab";
 import type { Card } from "./wire";
 
 export interface Live {
@@ -18,6 +21,8 @@ export interface Live {
 }
 
 export class LiveStore {
+  /** Those who look at a driven session. */
+  readonly agents = new AgentFeed();
   private state: Live = { board: EMPTY, link: { state: "connecting" }, known: false };
   private pending: Message[] = [];
   private scheduled = false;
@@ -25,11 +30,18 @@ export class LiveStore {
   private readonly readers = new Set<() => void>();
 
   message(message: Message): void {
-    // What came before a snapshot is in it.
-    if (message.type === "snapshot") this.pending = [];
+    if (message.type === "snapshot") {
+      // What came before a snapshot is in it.
+      this.pending = [];
+      this.agents.broke();
+    }
     this.pending.push(message);
     if (this.pending.length >= PENDING_MAX) this.flush();
     else this.schedule();
+  }
+
+  agent(event: StreamEvent): void {
+    this.agents.event(event);
   }
 
   link(link: Link): void {
@@ -68,7 +80,7 @@ export class LiveStore {
 
 export const live = new LiveStore();
 
-export const connection = new Connection("/api/live/stream", live);
+export const connection = new Connection(`/api/live/stream?tab=${TAB}`, live);
 
 /** Opens the stream, and tries again when there is a reason to. */
 export function connect(): void {

@@ -7,6 +7,7 @@ import { App } from "./app";
 import { watchClosing } from "./closing";
 import { connect } from "./live";
 import { codeIn } from "./pages/sign_in_page";
+import { watchPresence } from "./presence";
 import { registerWorker } from "./worker_registration";
 
 /** Taken out of the address at once: it is a secret, and works once. */
@@ -27,4 +28,5 @@ createRoot(place).render(
 );
 watchClosing();
 connect();
+watchPresence();
 registerWorker();

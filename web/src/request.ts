@@ -5,12 +5,14 @@
  * file, a question, a plan. What is not understood is shown whole, never left out.
  */
 
-import { diff, type DiffLine, linesOf, readDiff } from "./diff";
+import { changesOf, patchOf, wordsOf } from "./change";
+import { type Fields, fields, text } from "./fields";
+import type { FileChange } from "./patch";
 import type { RequestView } from "./wire";
 
 export type Shown =
   | { kind: "command"; command: string; reason?: string; folder?: string }
-  | { kind: "change"; file?: string; lines: DiffLine[]; reason?: string }
+  | { kind: "change"; files: FileChange[]; reason?: string }
   | { kind: "questions"; questions: Question[] }
   | { kind: "plan"; markdown: string }
   | { kind: "address"; address: string; reason?: string }
@@ -34,25 +36,21 @@ export interface Option {
 }
 
 export function shown(request: RequestView): Shown {
-  const input = fields(request.input);
+  const input = told(request);
   if (request.kind === "plan") return plan(request, input);
   if (request.kind === "question") return question(request, input);
   return permission(request, input);
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-/** The first of several spellings that is a text. */
-function text(input: Fields, ...names: string[]): string | undefined {
-  for (const name of names) {
-    const value = input[name];
-    if (typeof value === "string" && value !== "") return value;
-  }
-  return undefined;
+/** The fields that say what it is about: some products wrap them. */
+function told({ kind, tool, input }: RequestView): Fields {
+  if (Array.isArray(input)) return kind === "question" ? { questions: input } : { content: input };
+  // In its files Codex has the patch alone.
+  if (typeof input === "string" && tool === "apply_patch") return { command: input };
+  const all = fields(input);
+  // OpenCode's words for its rules stand around what the tool was given.
+  const isWrapped = all["permission"] !== undefined && all["patterns"] !== undefined;
+  return isWrapped ? fields(all["metadata"]) : all;
 }
 
 function plan(request: RequestView, input: Fields): Shown {
@@ -96,22 +94,34 @@ function option(value: unknown): Option[] {
 }
 
 function permission(request: RequestView, input: Fields): Shown {
-  const said = text(input, "description", "reason", "justification") ?? request.text;
-  const command = commandOf(input);
-  // Some products repeat the command where others say why.
-  const reason = said === undefined || said === command ? {} : { reason: said };
+  const said =
+    text(input, "description", "reason", "justification") ?? wordsOf(input["content"]) ?? request.text;
+  // Some products repeat the command or the file where others say why.
+  const reason = (...shown: (string | undefined)[]) =>
+    said === undefined || shown.some((each) => each === said || each?.endsWith(`/${said}`))
+      ? {}
+      : { reason: said };
+  const change = (files: FileChange[]): Shown => {
+    return { kind: "change", files, ...reason(text(input, "command"), ...files.map(({ file }) => file)) };
+  };
+  const patch = patchOf(request.tool, input);
+  if (patch !== undefined) return change(patch);
+  const command = commandOf(input) ?? titleOfCommand(request, input);
   if (command !== undefined) {
-    const folder = text(input, "cwd", "workdir");
-    return { kind: "command", command, ...reason, ...(folder === undefined ? {} : { folder }) };
+    const folder = text(input, "cwd", "workdir", "folder");
+    return { kind: "command", command, ...reason(command), ...(folder === undefined ? {} : { folder }) };
   }
-  const lines = changeOf(input);
-  if (lines !== undefined) {
-    const file = text(input, "file_path", "filePath", "filepath", "path", "notebook_path");
-    return { kind: "change", lines, ...reason, ...(file === undefined ? {} : { file }) };
-  }
+  const files = changesOf(input);
+  if (files !== undefined) return change(files);
   const address = text(input, "url", "uri", "query");
-  if (address !== undefined) return { kind: "address", address, ...reason };
+  if (address !== undefined) return { kind: "address", address, ...reason() };
   return rest(request);
+}
+
+/** An ACP agent that gives no input has the command it would run as its call's title. */
+function titleOfCommand({ tool, text: title }: RequestView, input: Fields): string | undefined {
+  if (tool !== "execute" || !("content" in input)) return undefined;
+  return text(input, "title") ?? title;
 }
 
 export function commandOf(input: Fields): string | undefined {
@@ -125,35 +135,16 @@ export function commandOf(input: Fields): string | undefined {
   return typeof command === "string" && command !== "" ? command : undefined;
 }
 
-function changeOf(input: Fields): DiffLine[] | undefined {
-  const ready = text(input, "diff", "patch", "unified_diff", "unifiedDiff");
-  if (ready !== undefined) return readDiff(ready);
-  const edits = input["edits"];
-  if (Array.isArray(edits)) {
-    return edits.flatMap((edit, index): DiffLine[] => {
-      const lines = replaced(fields(edit)) ?? [];
-      return index === 0 ? lines : [{ mark: "gap", text: "" }, ...lines];
-    });
-  }
-  const lines = replaced(input);
-  if (lines !== undefined) return lines;
-  const content = input["content"] ?? input["new_source"];
-  return typeof content === "string"
-    ? linesOf(content).map((line) => ({ mark: "added", text: line }))
-    : undefined;
-}
-
-function replaced(input: Fields): DiffLine[] | undefined {
-  const before = input["old_string"] ?? input["oldString"] ?? input["oldText"];
-  const after = input["new_string"] ?? input["newString"] ?? input["newText"];
-  if (typeof after !== "string") return undefined;
-  return diff(typeof before === "string" ? before : "", after);
-}
-
 function rest(request: RequestView): Shown {
-  if (request.input === undefined || request.input === null) {
+  if (isEmpty(request.input)) {
     return request.text === undefined ? { kind: "nothing" } : { kind: "text", text: request.text };
   }
   const { input } = request;
   return { kind: "text", text: typeof input === "string" ? input : JSON.stringify(input, null, 2) };
+}
+
+/** Nothing that anybody could read. */
+function isEmpty(input: unknown): boolean {
+  if (input === undefined || input === null) return true;
+  return typeof input === "object" && Object.keys(input).length === 0;
 }

@@ -56,17 +56,19 @@ interface Look {
   icon: LucideIcon;
   /** For counts in a group's header. */
   short: string;
+  /** Of several, where that is another word. */
+  several?: string;
 }
 
 const SUB_STATES: Readonly<Record<string, Look>> = {
-  needs_permission: { icon: ShieldQuestionMark, short: "permission" },
-  awaiting_input: { icon: MessageCircleQuestionMark, short: "question" },
-  error: { icon: TriangleAlert, short: "error" },
-  usage_limit: { icon: Gauge, short: "usage limit" },
-  auth_error: { icon: KeyRound, short: "sign-in" },
-  server_error: { icon: ServerCrash, short: "service" },
-  awaiting_approval: { icon: ClipboardCheck, short: "plan" },
-  budget_exceeded: { icon: Wallet, short: "budget" },
+  needs_permission: { icon: ShieldQuestionMark, short: "permission", several: "permissions" },
+  awaiting_input: { icon: MessageCircleQuestionMark, short: "question", several: "questions" },
+  error: { icon: TriangleAlert, short: "error", several: "errors" },
+  usage_limit: { icon: Gauge, short: "at a usage limit" },
+  auth_error: { icon: KeyRound, short: "to be signed in" },
+  server_error: { icon: ServerCrash, short: "failed service", several: "failed services" },
+  awaiting_approval: { icon: ClipboardCheck, short: "plan", several: "plans" },
+  budget_exceeded: { icon: Wallet, short: "over budget" },
   paused: { icon: CirclePause, short: "paused" },
   interrupted: { icon: CircleStop, short: "interrupted" },
   idle: { icon: MessageSquare, short: "idle" },
@@ -76,7 +78,7 @@ const SUB_STATES: Readonly<Record<string, Look>> = {
   delegating: { icon: Split, short: "delegating" },
   compacting: { icon: Shrink, short: "compacting" },
   retrying: { icon: RotateCw, short: "retrying" },
-  hooks: { icon: Webhook, short: "hooks" },
+  hooks: { icon: Webhook, short: "in hooks" },
   stopping: { icon: CircleStop, short: "stopping" },
   unknown: { icon: CircleQuestionMark, short: "unknown" },
   task_complete: { icon: CircleCheck, short: "finished" },
@@ -135,8 +137,8 @@ export function subStateIcon(group: Group, state: string): LucideIcon {
   return (Object.hasOwn(SUB_STATES, state) ? SUB_STATES[state]?.icon : undefined) ?? GROUP_ICONS[group];
 }
 
-export function subStateWord(state: string): string {
-  return (
-    (Object.hasOwn(SUB_STATES, state) ? SUB_STATES[state]?.short : undefined) ?? words(state).toLowerCase()
-  );
+/** "permission", and of two "permissions". */
+export function subStateWord(state: string, count: number): string {
+  const look = Object.hasOwn(SUB_STATES, state) ? SUB_STATES[state] : undefined;
+  return (count > 1 ? look?.several : undefined) ?? look?.short ?? words(state).toLowerCase();
 }

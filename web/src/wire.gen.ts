@@ -5,6 +5,8 @@
 export type About = Health & {
   pid: number;
   port: number;
+  /** Those whom notices go to, and how they fare. */
+  receivers: ReceiverView[];
   version: string;
 };
 
@@ -61,6 +63,18 @@ export interface Answered {
   state: string;
 }
 
+/** Where a driven session is, in full, and what was said in it last. */
+export interface AttachedTo {
+  /** The newest messages, the oldest of them first. */
+  messages: unknown[];
+  /** How many there are in all. */
+  messagesLen: number;
+  /** Its newest runs as they are now, errors, and turns of its state: `agent:state_event`s, with the arguments of a call that is in no message. */
+  notes: unknown[];
+  /** The machine's state with all that is valid in it; `kind` is its name. */
+  state: unknown;
+}
+
 /** A browser, as others may know it. */
 export interface BrowserView {
   id: string;
@@ -85,8 +99,10 @@ export interface Capabilities {
   canApprove: boolean;
   canFocus: boolean;
   canInterrupt: boolean;
+  canPause: boolean;
   canPrompt: boolean;
   canResume: boolean;
+  canRetry: boolean;
   canStop: boolean;
   canYolo: boolean;
   /** A sentence for each that is false, by its name. */
@@ -99,6 +115,9 @@ export interface Card {
   /** What can be done with it from here. */
   capabilities: Capabilities;
   cwd?: string;
+  drive?: DriveView;
+  /** We started it, and its state is known, not believed. */
+  driven: boolean;
   forkedFrom?: SessionId;
   harness: Harness;
   /** A domain layer's; else the sub-state has one of its own. */
@@ -107,6 +126,7 @@ export interface Card {
   /** The client's permission mode, in its own words. */
   mode?: string;
   monitorView: MonitorView;
+  policy?: PolicyView;
   /** What its agents wait for a person for. */
   requests: RequestView[];
   /** How to go on with it in a terminal. */
@@ -122,6 +142,50 @@ export interface Card {
   /** The agent's own id for the session. */
   vendorId: string;
   where?: ProcessView;
+}
+
+/** A whole answer of `POST /api/chat/prompt` or `/tool` without a stream. */
+export interface ChatAnswer {
+  errors?: string[];
+  response: string;
+  sessionId: SessionId;
+  /** The sub-state it rests in. */
+  state: string;
+  /** `success` or `error`. */
+  status: string;
+}
+
+/** How a chat is set. */
+export interface ChatConfig {
+  /** It asks nobody. */
+  yoloMode: boolean;
+}
+
+/** The body of `PATCH /api/chat/config`. */
+export interface ChatConfigWanted {
+  folderPath?: string;
+  sessionId?: string;
+  yoloMode: boolean;
+}
+
+/** The body of `POST /api/chat/prompt`. */
+export interface ChatPrompt {
+  /** The folder it works in; needed where no session is named. */
+  folderPath?: string;
+  model?: string;
+  prompt: string;
+  /** Whom to ask, as the configuration names it. */
+  provider?: string;
+  sessionId?: string;
+  /** `false` for the whole answer at once. */
+  stream?: boolean;
+}
+
+/** The body of `POST /api/chat/tool`. */
+export interface ChatTools {
+  sessionId: string;
+  stream?: boolean;
+  toolCalls: ToolDecision[];
 }
 
 /** Somebody was first. */
@@ -159,6 +223,31 @@ export interface DecisionWanted {
   decision: Decision;
   /** The same again changes nothing. */
   key?: string;
+}
+
+/** A device, as others may know it. */
+export interface DeviceView {
+  id: string;
+  label: string;
+  /** Whose push service brings it there. */
+  service: string;
+  sinceS: number;
+}
+
+export interface DriveView {
+  hookRun?: unknown;
+  lastError?: unknown;
+  model?: string;
+  /** What happens where no rule says anything, as it is effective: a repository may lower it. */
+  preset?: string;
+  /** What a retry would repeat. */
+  retry?: unknown;
+  since: Timestamp;
+  /** The machine's state, by its name. */
+  state: string;
+  /** Of the batch that is worked on, or was last. */
+  toolRuns: unknown[];
+  turnId?: TurnId;
 }
 
 /** One thing that was said or done. */
@@ -211,7 +300,22 @@ export interface Flags {
 export type Group = "needs_you" | "autonomous" | "delivered";
 
 /** An agent product, as captures and the wire spell it. */
-export type Harness = "claude_code" | "codex" | "gemini_cli" | "kilo_code" | "cline" | "opencode" | "acp";
+export type Harness = "claude_code" | "codex" | "gemini_cli" | "kilo_code" | "cline" | "opencode" | "acp" | "native";
+
+/** What sessions can be begun with. */
+export interface HarnessList {
+  harnesses: HarnessOffered[];
+}
+
+export interface HarnessOffered {
+  /** As [`SessionWanted`] takes it. */
+  harness: string;
+  possible: boolean;
+  /** What can be chosen as its provider. */
+  providers?: string[];
+  /** Why not. */
+  why?: string;
+}
 
 /** How the daemon itself is. */
 export interface Health {
@@ -287,6 +391,8 @@ export type MonitorView = {
   state: "exited";
 };
 
+export type Origin = "session" | "project" | "global" | "repository" | "preset";
+
 export type Outcome = "ok" | "failed" | "denied" | "interrupted";
 
 /** Entries, oldest first, and where to go on. */
@@ -301,6 +407,33 @@ export interface Page {
   /** Why there is nothing, where there never will be. */
   reason?: string;
 }
+
+/** What holds for a session by the operator's rules. */
+export interface PolicyView {
+  from?: Origin;
+  /** What is allowed where no rule says anything, as it is effective: a repository may lower it. */
+  preset: Preset;
+  /** Rules that hold, of all layers. */
+  rules: number;
+  /** A file of the project says that it may not run without asking. */
+  yoloForbidden?: boolean;
+}
+
+/** The body of `POST /api/sessions/{id}/policy`. */
+export interface PolicyWanted {
+  preset?: Preset;
+}
+
+/** The body of `POST /api/presence`. */
+export interface PresenceTold {
+  /** The operator has it before them, and moved something not long ago. */
+  focused: boolean;
+  /** What the tab called itself when it opened its stream. */
+  tab: string;
+}
+
+/** What happens where no rule says anything, from the strictest on. */
+export type Preset = "manual" | "careful" | "auto-edit" | "yolo";
 
 /** Why something was not done. */
 export interface Problem {
@@ -328,8 +461,27 @@ export interface PromptWanted {
   text: string;
 }
 
+/** `GET /api/push/key`. */
+export interface PushKeyView {
+  /** For `applicationServerKey`. */
+  key: string;
+}
+
 /** How far an allowance reaches. */
 export type Reach = "once" | "session" | "always";
+
+/** How a receiver fares. */
+export interface ReceiverView {
+  /** Notices that were dropped because too many waited. */
+  dropped: number;
+  failed: number;
+  /** `webhook hooks.example`, `push Firefox on Linux`. */
+  name: string;
+  sent: number;
+  /** Why the last one failed, if no other has arrived since. */
+  trouble?: string;
+  waiting: number;
+}
 
 /** The stream's `session_removed`. */
 export interface Removed {
@@ -365,12 +517,16 @@ export interface RequestView {
   modes?: string[];
   /** The agent's own. */
   requestId: string;
+  /** How far beyond this once it can be allowed from here. */
+  scopes?: Reach[];
   since: Timestamp;
   /** What "always" would keep, in words. */
   suggestions?: string[];
+  /** Whether a denial from here may say why. */
+  takesWords: boolean;
   text?: string;
   tool?: string;
-  /** How an answer would reach the agent: `hook`, `codex`, `opencode`. None: not from here. */
+  /** How an answer would reach the agent: `hook`, `codex`, `opencode`; `recording`, where there is none to be reached. None: not from here. */
   way?: string;
   /** Why it cannot be answered from here. */
   whyNot?: string;
@@ -396,8 +552,14 @@ export interface Run {
 /** What somebody may do. Each includes those before it. */
 export type Scope = "ingest" | "observe" | "operate" | "admin";
 
+/** A session has begun. */
+export interface SessionBegun {
+  sessionId: SessionId;
+}
+
 /** `GET /api/live/sessions/{id}`. */
 export interface SessionDetail {
+  attached?: AttachedTo;
   card: Card;
   /** The newest first. */
   evidence: EvidenceLine[];
@@ -414,6 +576,21 @@ export type SessionId = string;
 export interface SessionList {
   sessions: Card[];
   summary: Summary;
+}
+
+/** The body of `POST /api/sessions`. */
+export interface SessionWanted {
+  /** `claude-code`, `codex`, `native`, … */
+  harness: string;
+  model?: string;
+  /** `manual`, `careful`, `auto-edit` or `yolo`; `careful` if it does not say. */
+  preset?: string;
+  /** What it is told as soon as it can hear. */
+  prompt?: string;
+  /** Whom to ask for answers, as the configuration names it. */
+  provider?: string;
+  /** The folder it works in, from the root. */
+  workspace: string;
 }
 
 /** `POST /api/sign-in`. */
@@ -453,6 +630,19 @@ export interface SubagentView {
   kind?: string;
 }
 
+/** What a browser says of itself when it subscribes. */
+export interface Subscription {
+  endpoint: string;
+  keys: SubscriptionKeys;
+  /** What the operator calls the device. */
+  label?: string;
+}
+
+export interface SubscriptionKeys {
+  auth: string;
+  p256dh: string;
+}
+
 /** `GET /api/live/summary`. */
 export interface Summary {
   autonomousCount: number;
@@ -463,8 +653,37 @@ export interface Summary {
   totalTokensToday?: number;
 }
 
+/** A test is on its way. */
+export interface TestSent {
+  /** To so many. */
+  receivers: number;
+}
+
+/** The body of `POST /api/push/test`. */
+export interface TestWanted {
+  /** The device; every receiver if it is left out. */
+  id?: string;
+}
+
 /** Milliseconds since the Unix epoch. Comes in with the event; nothing here asks a clock. */
 export type Timestamp = number;
+
+/** It asks before it goes on. */
+export interface ToolApprovalRequired {
+  code: string;
+  message: string;
+  sessionId: SessionId;
+  /** As the `TOOL_USE` lines of a stream. */
+  toolCalls: unknown[];
+}
+
+/** What somebody says to a call. */
+export interface ToolDecision {
+  approved: boolean;
+  /** Why not; to a question, the answer. */
+  message?: string;
+  tool_id: string;
+}
 
 /** The name of a tool, as its agent spells it. */
 export type ToolName = string;
@@ -476,6 +695,9 @@ export interface ToolUse {
   name: string;
   output?: string;
 }
+
+/** One model request and its stream, `turn_<uuid>`. On the wire it is the `streamId`. */
+export type TurnId = string;
 
 /** `GET /api/usage`. */
 export interface UsageReport {

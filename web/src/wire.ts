@@ -24,17 +24,26 @@ export type {
   Capabilities,
   Card,
   Decision,
+  DeviceView,
   Evidence,
   EvidenceLine,
   FirstAnswer,
   Group,
+  HarnessList,
+  HarnessOffered,
   HistoryEntry,
   HistoryPage,
+  Origin,
   Page,
+  PolicyView,
+  Preset,
+  PushKeyView,
   RequestKind,
   RequestView,
+  SessionBegun,
   SessionDetail,
   SessionList,
+  SessionWanted,
   SubagentView,
   Summary,
   ToolUse,
@@ -64,7 +73,7 @@ export type Capability = Exclude<keyof Capabilities, "why">;
 /** How far an allowance reaches. */
 export type AllowScope = Reach;
 
-/** How an answer reaches the agent: `hook`, `codex`, `opencode`, or what a newer server knows. */
+/** How an answer reaches the agent: `hook`, `codex`, `opencode`, `recording`, or what a newer server knows. */
 export type Way = string;
 
 /** Why something was not done, and what was done before it. */

@@ -1,4 +1,6 @@
-/** The service worker: the shell of the page when the daemon is away, and nothing else. */
+/** The service worker: the shell of the page when the daemon is away, and notifications. */
+
+import { navigate } from "./route";
 
 interface TrustedScripts {
   createPolicy(
@@ -15,6 +17,11 @@ export function registerWorker(): void {
   registered.catch((error: unknown) =>
     console.warn("the page will not open while the daemon is away:", error),
   );
+  // A notification was clicked, and this window is brought to what it was about.
+  navigator.serviceWorker.addEventListener("message", ({ data }: MessageEvent<unknown>) => {
+    const { type, path } = (data ?? {}) as { type?: string; path?: unknown };
+    if (type === "open" && typeof path === "string" && /^\/(?!\/)/.test(path)) navigate(path);
+  });
 }
 
 /** The policy of the page lets no script address through but this one. */

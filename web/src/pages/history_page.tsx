@@ -14,7 +14,7 @@ import { sessionPath } from "../route";
 import { piecesOf } from "../snippet";
 import type { HistoryEntry, HistoryPage as Page } from "../wire";
 
-const HARNESSES = ["claude_code", "codex", "gemini_cli", "opencode", "kilo_code", "cline", "acp"];
+const HARNESSES = ["claude_code", "codex", "gemini_cli", "opencode", "kilo_code", "cline", "acp", "native"];
 
 /** Every session there ever was, the newest first, and a search in what was said. */
 export function HistoryPage() {

@@ -9,7 +9,7 @@ import { contextOf, fullPlaceOf, titleOfCard } from "../card_text";
 import { useNow } from "../clock";
 import { copy, dismiss } from "../commands";
 import { useKeys } from "../keys";
-import { LAST_WORDS_MS, SESSION_LOOK_MS, WORKING_LOOK_MS } from "../limits";
+import { DRIVEN_LOOK_MS, LAST_WORDS_MS, MESSAGES_PAGE, SESSION_LOOK_MS, WORKING_LOOK_MS } from "../limits";
 import { useCard } from "../live";
 import { useNarrow } from "../narrow";
 import { usePaced } from "../paced";
@@ -27,13 +27,16 @@ import { UsageTable } from "../parts/usage_table";
 import { segments, timeIn } from "../spans";
 import { iconOf } from "../sub_state";
 import type { Card, GroupSpan, SessionDetail } from "../wire";
+import { DrivenConversation, DrivenHead } from "./driven_page";
 
 /** One session: what was said, what ran, why it is seen as it is, what it used. */
 export function SessionPage({ sessionId }: { sessionId: string }) {
   const live = useCard(sessionId);
+  const [messages, setMessages] = useState(MESSAGES_PAGE);
   const path = `/api/live/sessions/${encodeURIComponent(sessionId)}`;
+  const wanted = live?.driven && messages > MESSAGES_PAGE ? `${path}?messages=${messages}` : path;
   const turn = useTurn(live);
-  const { asked, again } = useAsked<SessionDetail>(path, turn);
+  const { asked, again } = useAsked<SessionDetail>(wanted, turn);
   const detail = asked.state === "there" ? asked.value : undefined;
   const card = live ?? detail?.card;
   const narrow = useNarrow();
@@ -53,11 +56,11 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
       data-group={card.agentState.group}
       data-state={card.agentState.state}
     >
-      <SessionHead card={card} />
+      {card.driven ? <DrivenHead card={card} past={detail?.attached} /> : <SessionHead card={card} />}
       {narrow && (
         <div className="tabs is-plain" role="group" aria-label="Parts of the session">
           <button type="button" aria-pressed={pane === "transcript"} onClick={() => setPane("transcript")}>
-            Transcript
+            {card.driven ? "Conversation" : "Transcript"}
           </button>
           <button type="button" aria-pressed={pane === "details"} onClick={() => setPane("details")}>
             Details
@@ -66,13 +69,24 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
       )}
       <div className="session-body">
         {(!narrow || pane === "transcript") && (
-          <section className="session-transcript" aria-label="What was said">
-            <TranscriptPane sessionId={card.sessionId} signal={turn} />
+          <section
+            className={card.driven ? "session-transcript is-driven" : "session-transcript"}
+            aria-label="What was said"
+          >
+            {card.driven ? (
+              <DrivenConversation
+                card={card}
+                past={detail?.attached}
+                onEarlier={() => setMessages((count) => count + 2 * MESSAGES_PAGE)}
+              />
+            ) : (
+              <TranscriptPane sessionId={card.sessionId} signal={turn} />
+            )}
           </section>
         )}
         {(!narrow || pane === "details") && (
-          <aside className="session-aside" aria-label="Details">
-            {card.resumeCommand !== undefined && <Resume command={card.resumeCommand} />}
+          <aside className="session-aside" aria-label="Details" tabIndex={0}>
+            {card.resumeCommand !== undefined && !card.driven && <Resume command={card.resumeCommand} />}
             <Part title="Why does it say so?">
               <EvidenceList state={card.agentState} lines={detail?.evidence ?? []} />
             </Part>
@@ -90,7 +104,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
             <Part title="Where">
               <WhereTable card={card} />
             </Part>
-            <NotPossible card={card} />
+            {!card.driven && <NotPossible card={card} />}
           </aside>
         )}
       </div>
@@ -102,7 +116,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
 function useTurn(card: Card | undefined): number {
   const [turn, next] = useReducer((count: number) => count + 1, 0);
   const beat = useNow((now) => (card && isAlive(card, now) ? Math.floor(now / WORKING_LOOK_MS) : 0));
-  const changed = usePaced(card, SESSION_LOOK_MS);
+  const changed = usePaced(card, card?.driven ? DRIVEN_LOOK_MS : SESSION_LOOK_MS);
   useEffect(next, [beat, changed]);
   return turn;
 }

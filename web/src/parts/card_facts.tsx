@@ -3,6 +3,7 @@ import { SquareTerminal } from "lucide-react";
 import { money, tokens } from "../amount";
 import { contextShare, fullPlaceOf, placeOf } from "../card_text";
 import { asksNobody, harnessName } from "../harness";
+import { policyChip } from "../policy";
 import type { Card } from "../wire";
 import { ContextGauge } from "./context_gauge";
 
@@ -11,15 +12,27 @@ export function CardFacts({ card }: { card: Card }) {
   const { usage, where, mode } = card;
   const place = placeOf(where);
   const share = contextShare(card);
+  const policy = policyChip(card);
+  const model = usage.model ?? card.drive?.model;
   return (
     <ul className="facts">
       <li className="harness">{harnessName(card.harness)}</li>
+      {card.driven && (
+        <li className="driven" title="Started from here: its state is known, not believed">
+          driven
+        </li>
+      )}
       {mode !== undefined && (
         <li className={asksNobody(mode) ? "mode is-open" : "mode"} title="Permission mode">
           {mode}
         </li>
       )}
-      {usage.model !== undefined && <li className="model">{usage.model}</li>}
+      {policy && (
+        <li className={policy.loud ? "policy is-loud" : "policy"} title={policy.title}>
+          {policy.text}
+        </li>
+      )}
+      {model !== undefined && <li className="model">{model}</li>}
       {place !== undefined && where && (
         <li className="fact" title={`Runs in ${fullPlaceOf(where)}`}>
           <SquareTerminal aria-hidden="true" size={12} />

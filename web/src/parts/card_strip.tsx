@@ -64,6 +64,7 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
   useStillField(scroller);
   useSelection(items, selected, scroller, (index) => virtual.scrollToIndex(index, { align: "auto" }));
   const cards = items.filter(({ type }) => type === "card").length;
+  let above = 0;
   return (
     <div
       className="strip"
@@ -74,18 +75,15 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
       tabIndex={cards > 0 ? -1 : undefined}
     >
       <div className="strip-all" style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ key, index, start }) => {
+        {virtual.getVirtualItems().map(({ key, index, start, end }) => {
           const item = items[index]!;
-          const place = { transform: `translateY(${start}px)` };
+          // One below the other by the page's own layout: one that grows moves the next before it is
+          // measured, and never lies over it.
+          const place = { marginTop: start - above };
+          above = end;
           if (item.type === "header") {
             return (
-              <div
-                key={key}
-                className="strip-item"
-                data-index={index}
-                ref={virtual.measureElement}
-                style={place}
-              >
+              <div key={key} data-index={index} ref={virtual.measureElement} style={place}>
                 <GroupHeader group={item.group} cards={item.cards} total={item.total} />
               </div>
             );
@@ -95,13 +93,7 @@ export function CardStrip({ items, shape, selected, label, onSelect, onDismiss }
           const open =
             unfolded === card.sessionId || drafts.has(card.sessionId) || (isSelected && hasMore(card));
           return (
-            <div
-              key={key}
-              className="strip-item"
-              data-index={index}
-              ref={virtual.measureElement}
-              style={place}
-            >
+            <div key={key} data-index={index} ref={virtual.measureElement} style={place}>
               <article
                 className={shape === "cards" ? "card" : "row"}
                 aria-label={titleOfCard(card)}

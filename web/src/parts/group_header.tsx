@@ -24,7 +24,7 @@ export function GroupHeader({ group, cards, total }: Props) {
             return (
               <li key={state} data-state={state}>
                 <Icon aria-hidden="true" size={12} />
-                {count} {subStateWord(state)}
+                {count} {subStateWord(state, count)}
               </li>
             );
           })}

@@ -11,6 +11,8 @@ export interface PaletteLine {
   /** Greyed, to the right. */
   note?: string;
   act: () => void;
+  /** Asked before it happens: these are shown instead, and one of them acts. */
+  then?: readonly PaletteLine[];
 }
 
 interface Props {
@@ -22,15 +24,22 @@ interface Props {
 export function Palette({ lines, onClose }: Props) {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
+  const [asked, setAsked] = useState<readonly PaletteLine[]>();
   const id = useId();
   const list = useRef<HTMLUListElement>(null);
-  const found = useMemo(() => matching(lines, query), [lines, query]);
+  const found = useMemo(() => matching(asked ?? lines, query), [asked, lines, query]);
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
   const act = (line: PaletteLine | undefined) => {
     if (!line) return;
+    if (line.then) {
+      setAsked(line.then);
+      setQuery("");
+      setAt(0);
+      return;
+    }
     onClose();
     line.act();
   };

@@ -1,6 +1,7 @@
 import { Check, X } from "lucide-react";
 
 import { allowEdited, denied, type Offer } from "../actions";
+import type { AllowScope } from "../wire";
 import { ActButton } from "./act_button";
 import type { Answering } from "./request_box";
 import { TextBox } from "./text_box";
@@ -9,6 +10,12 @@ import { useOpened } from "./use_opened";
 interface Props extends Answering {
   offer: Extract<Offer, { kind: "permission" }>;
 }
+
+const SCOPES: Readonly<Record<AllowScope, string>> = {
+  once: "Allow this once",
+  session: "Allow for this session",
+  always: "Always allow this",
+};
 
 /** Allow, deny, and what lies between. */
 export function PermissionAnswer({ offer, request, draft, locked, front, change, send }: Props) {
@@ -57,16 +64,27 @@ export function PermissionAnswer({ offer, request, draft, locked, front, change,
           </ActButton>
         </div>
       )}
-      {open === "always" && offer.always.length > 0 && (
+      {open === "always" && offer.scopes.length > 0 && (
         <div className="answer-more">
-          <ul className="kept" aria-label="What is kept">
-            {offer.always.map((rule) => (
-              <li key={rule}>{rule}</li>
+          {offer.kept.length > 0 && (
+            <ul className="kept" aria-label="What is kept">
+              {offer.kept.map((rule) => (
+                <li key={rule}>{rule}</li>
+              ))}
+            </ul>
+          )}
+          <div className="acts" role="group" aria-label="How far it is allowed">
+            {offer.scopes.map((scope) => (
+              <ActButton
+                key={scope}
+                look="strong"
+                locked={locked}
+                onPress={() => send({ type: "allow", scope })}
+              >
+                {SCOPES[scope]}
+              </ActButton>
             ))}
-          </ul>
-          <ActButton look="strong" locked={locked} onPress={() => send({ type: "allow", scope: "always" })}>
-            Always allow this
-          </ActButton>
+          </div>
         </div>
       )}
       <div className="acts" role="group" aria-label="Answer">
@@ -87,14 +105,14 @@ export function PermissionAnswer({ offer, request, draft, locked, front, change,
         >
           Deny
         </ActButton>
-        {offer.always.length > 0 && (
+        {offer.scopes.length > 0 && (
           <ActButton
             look="quiet"
             locked={locked}
             expanded={open === "always"}
             onPress={() => toggle("always")}
           >
-            Always
+            {offer.scopes.includes("always") ? "Always" : "For the session"}
           </ActButton>
         )}
         {offer.canExplain && (

@@ -43,10 +43,10 @@ export function PlanAnswer({ offer, draft, locked, front, change, send }: Props)
             disabled={locked}
             onChange={(event) => change({ mode: event.target.value })}
           >
-            <option value="">As the agent would</option>
+            <option value="">Then in a mode of its choice</option>
             {offer.modes.map((each) => (
               <option key={each} value={each}>
-                {each}
+                Then in mode {each}
               </option>
             ))}
           </select>

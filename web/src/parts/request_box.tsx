@@ -38,6 +38,8 @@ export function RequestBox({ card, request }: { card: Card; request: RequestView
   return <Answerable card={card} request={request} offer={offer} />;
 }
 
+const RECORDING = "A recording: whatever you answer, it goes on as it did then.";
+
 interface Props {
   card: Card;
   request: RequestView;
@@ -62,6 +64,7 @@ function Answerable({ card, request, offer }: Props) {
       ) : (
         <RequestShown request={request} />
       )}
+      {request.way === "recording" && <p className="why-not">{RECORDING}</p>}
       <div className="answers">
         <ProgressLine progress={progress} />
         {offer.kind === "permission" && <PermissionAnswer offer={offer} {...answering} />}

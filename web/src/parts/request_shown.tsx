@@ -1,10 +1,10 @@
 import { useMemo } from "react";
 
 import { linesOf } from "../diff";
-import { REQUEST_LINES_MAX } from "../limits";
+import { REQUEST_FILES_MAX, REQUEST_LINES_MAX } from "../limits";
 import { type Question, shown } from "../request";
 import type { RequestView } from "../wire";
-import { DiffText } from "./diff_text";
+import { FileChanged } from "./file_changed";
 import { Folded } from "./folded";
 import { MarkdownText } from "./markdown_text";
 
@@ -22,9 +22,8 @@ export function RequestShown({ request }: { request: RequestView }) {
     case "change":
       return (
         <Frame request={request} {...(what.reason === undefined ? {} : { reason: what.reason })}>
-          {what.file !== undefined && <p className="request-file">{what.file}</p>}
-          <Folded all={what.lines} shownMax={REQUEST_LINES_MAX} noun="lines">
-            {(lines) => <DiffText lines={lines} />}
+          <Folded all={what.files} shownMax={REQUEST_FILES_MAX} noun="files">
+            {(files) => files.map((each, index) => <FileChanged key={index} change={each} />)}
           </Folded>
         </Frame>
       );
@@ -71,6 +70,9 @@ function Frame({ request, reason, children }: FrameProps) {
   return (
     <div className="request" data-kind={request.kind} data-request={request.requestId}>
       {request.agent !== undefined && <p className="request-note">asked by subagent {request.agent}</p>}
+      {request.kind === "permission" && request.tool !== undefined && (
+        <p className="request-tool">{request.tool}</p>
+      )}
       {reason !== undefined && <p className="request-reason">{reason}</p>}
       {children}
     </div>

@@ -1,17 +1,17 @@
-import { AppWindow, Copy, Ellipsis, MessageSquare, Octagon, Pause, Send, X } from "lucide-react";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { AppWindow, CircleStop, Copy, Ellipsis, MessageSquare, Send, X } from "lucide-react";
+import { type ReactNode, useState } from "react";
 
 import { sessionOffer } from "../actions";
 import { reply } from "../answer_keys";
-import { progressOf, useAttempt } from "../attempts";
-import { canBeDismissed } from "../board";
+import { useAttempt } from "../attempts";
+import { canBeDismissed, dismissName } from "../board";
 import { elsewhere } from "../closing";
-import { command, commandName, copy, prompt } from "../commands";
+import { commandName, copy, prompt } from "../commands";
 import { drafts, useDraft } from "../drafts";
-import { STOP_ASK_MS } from "../limits";
 import type { Card } from "../wire";
 import { ActButton } from "./act_button";
-import { ProgressLine } from "./progress_line";
+import { CommandButton, CommandTroubles, DrivingActs, StopButton } from "./command_acts";
+import { PresetChoice, YoloSwitch } from "./policy_acts";
 import { TextBox } from "./text_box";
 
 interface Props {
@@ -32,7 +32,7 @@ export function SessionActs({ card, onDismiss, full = false, children }: Props) 
   const draft = useDraft(card.sessionId);
   const waits = card.agentState.group === "needs_you" && card.requests.length === 0;
   const hasBox = offer.prompt && (full || waits || replying || (draft.prompt ?? "") !== "");
-  const rest = offer.stop || offer.focus || offer.resume !== undefined || offer.yolo !== undefined;
+  const rest = offer.stop || offer.focus || offer.resume !== undefined || offer.yolo || offer.preset;
   return (
     <>
       {draft.left.length > 0 && <Leftovers card={card} canPrompt={offer.prompt} />}
@@ -46,8 +46,9 @@ export function SessionActs({ card, onDismiss, full = false, children }: Props) 
               Reply
             </ActButton>
           )}
+          <DrivingActs card={card} />
           {offer.interrupt && (
-            <CommandButton card={card} verb="interrupt" icon={Pause}>
+            <CommandButton card={card} verb="interrupt" icon={CircleStop}>
               Interrupt
             </CommandButton>
           )}
@@ -64,7 +65,8 @@ export function SessionActs({ card, onDismiss, full = false, children }: Props) 
                 </ActButton>
               )}
               {offer.stop && <StopButton card={card} />}
-              {offer.yolo !== undefined && <YoloSwitch card={card} on={offer.yolo} />}
+              {offer.yolo && <YoloSwitch card={card} offer={offer.yolo} />}
+              {offer.preset && <PresetChoice card={card} offer={offer.preset} />}
             </>
           )}
           {rest && !full && (
@@ -74,7 +76,7 @@ export function SessionActs({ card, onDismiss, full = false, children }: Props) 
           )}
           {canBeDismissed(card) && (
             <ActButton look="quiet" icon={X} onPress={() => onDismiss(card)}>
-              Dismiss
+              {dismissName(card)}
             </ActButton>
           )}
         </div>
@@ -107,110 +109,8 @@ function PromptBox({ card, focus }: { card: Card; focus: boolean }) {
   );
 }
 
-interface CommandButtonProps {
-  card: Card;
-  verb: "interrupt" | "focus";
-  icon: typeof Pause;
-  children: ReactNode;
-}
-
-function CommandButton({ card, verb, icon, children }: CommandButtonProps) {
-  const locked = useAttempt(commandName(card, verb))?.state === "sending";
-  return (
-    <ActButton look="quiet" icon={icon} locked={locked} onPress={() => void command(card, verb)}>
-      {children}
-    </ActButton>
-  );
-}
-
-/** Asks once, in its own place. */
-function StopButton({ card }: { card: Card }) {
-  const [asked, setAsked] = useState(false);
-  const locked = useAttempt(commandName(card, "stop"))?.state === "sending";
-  useEffect(() => {
-    if (!asked) return;
-    const timer = setTimeout(() => setAsked(false), STOP_ASK_MS);
-    return () => clearTimeout(timer);
-  }, [asked]);
-  const place = useRef<HTMLSpanElement>(null);
-  const before = useRef(asked);
-  useEffect(() => {
-    if (before.current === asked) return;
-    before.current = asked;
-    // The button that was pressed is gone: its place has the focus, and never on "Yes".
-    const buttons = place.current?.querySelectorAll("button");
-    if (document.activeElement === document.body) buttons?.[buttons.length - 1]?.focus();
-  }, [asked]);
-  if (!asked) {
-    return (
-      <span ref={place}>
-        <ActButton look="quiet" icon={Octagon} locked={locked} onPress={() => setAsked(true)}>
-          Stop
-        </ActButton>
-      </span>
-    );
-  }
-  return (
-    <span ref={place} className="stop-ask" role="group" aria-label="Stop it?">
-      <span role="status">Stop it?</span>
-      <ActButton
-        look="plain"
-        locked={locked}
-        onPress={() => {
-          setAsked(false);
-          void command(card, "stop");
-        }}
-      >
-        Yes, stop
-      </ActButton>
-      <ActButton look="quiet" onPress={() => setAsked(false)}>
-        No
-      </ActButton>
-    </span>
-  );
-}
-
-/** Shows what is in force; a press asks for the other. */
-function YoloSwitch({ card, on }: { card: Card; on: boolean }) {
-  const locked = useAttempt(commandName(card, "yolo"))?.state === "sending";
-  return (
-    <button
-      type="button"
-      className="act yolo"
-      data-look="quiet"
-      role="switch"
-      aria-checked={on}
-      aria-disabled={locked || undefined}
-      title={on ? "It asks nobody" : "It asks before it acts"}
-      onClick={() => {
-        if (!locked) void command(card, "yolo", { on: !on });
-      }}
-    >
-      <span className="switch" aria-hidden="true" />
-      YOLO {on ? "on" : "off"}
-    </button>
-  );
-}
-
-/** What was asked for and did not happen. */
-function CommandTroubles({ card }: { card: Card }) {
-  const all = [
-    ["Prompt", useAttempt(commandName(card, "input"))],
-    ["Interrupt", useAttempt(commandName(card, "interrupt"))],
-    ["Stop", useAttempt(commandName(card, "stop"))],
-    ["Focus", useAttempt(commandName(card, "focus"))],
-    ["YOLO", useAttempt(commandName(card, "yolo"))],
-  ] as const;
-  const shown = all.filter(([, attempt]) => attempt && attempt.state !== "taken");
-  return shown.map(([name, attempt]) => {
-    const progress = progressOf(undefined, attempt);
-    if (!("why" in progress)) return <ProgressLine key={name} progress={progress} />;
-    return <ProgressLine key={name} progress={{ ...progress, why: `${name}: ${progress.why}` }} />;
-  });
-}
-
 /** Text that was typed for a request which somebody else answered first. */
-function Leftovers({ card, canPrompt }: { card: Card; canPrompt: boolean }) {
+export function Leftovers({ card, canPrompt }: { card: Card; canPrompt: boolean }) {
   const draft = useDraft(card.sessionId);
   const without = (index: number) => ({ ...draft, left: draft.left.filter((_, each) => each !== index) });
   return (
@@ -218,7 +118,7 @@ function Leftovers({ card, canPrompt }: { card: Card; canPrompt: boolean }) {
       {draft.left.map(({ text, by }, index) => (
         <li key={index}>
           <p className="progress" data-state="answered">
-            {elsewhere(by)}. Your text was not sent:
+            {elsewhere(card, by)}. Your text was not sent:
           </p>
           <pre className="code">{text}</pre>
           <div className="acts">

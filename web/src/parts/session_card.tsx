@@ -1,6 +1,7 @@
 import { FolderGit2, GitBranch } from "lucide-react";
 import { memo } from "react";
 
+import { lastErrorOf } from "../actions";
 import { projectOf } from "../amount";
 import { contextOf, titleOfCard } from "../card_text";
 import { SUBAGENTS_SHOWN_MAX } from "../limits";
@@ -22,7 +23,8 @@ interface Props {
 export const SessionCard = memo(function SessionCard({ card, onDismiss }: Props) {
   const { agentState } = card;
   const Icon = iconOf(card);
-  const context = contextOf(card);
+  const error = lastErrorOf(card);
+  const context = error === undefined ? contextOf(card) : undefined;
   return (
     <>
       <header className="card-head">
@@ -39,6 +41,7 @@ export const SessionCard = memo(function SessionCard({ card, onDismiss }: Props)
         <Place card={card} />
       </p>
       {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
+      {error !== undefined && <p className="card-error">{error}</p>}
       {card.requests.map((request) => (
         <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
       ))}

@@ -2,7 +2,7 @@ import { ChevronDown, X } from "lucide-react";
 import { memo } from "react";
 
 import { money, projectOf, tokens } from "../amount";
-import { canBeDismissed } from "../board";
+import { canBeDismissed, dismissName } from "../board";
 import { contextShare, fullPlaceOf, placeOf, titleOfCard } from "../card_text";
 import { harnessName } from "../harness";
 import { sessionPath } from "../route";
@@ -42,7 +42,7 @@ export const SessionRow = memo(function SessionRow({ card, open, onOpen, onDismi
         {card.branch !== undefined && <span className="row-branch"> {card.branch}</span>}
       </span>
       <span className="row-harness" title={where && `Runs in ${fullPlaceOf(where)}`}>
-        {[harnessName(card.harness), placeOf(where)].filter(Boolean).join(" · ")}
+        {[harnessName(card.harness), card.driven ? "driven" : placeOf(where)].filter(Boolean).join(" · ")}
       </span>
       <span className="row-number number">
         {usage.totalTokens !== undefined && tokens(usage.totalTokens)}
@@ -69,8 +69,8 @@ export const SessionRow = memo(function SessionRow({ card, open, onOpen, onDismi
           <button
             type="button"
             className="icon-button"
-            aria-label="Dismiss"
-            title="Dismiss (e)"
+            aria-label={dismissName(card)}
+            title={`${dismissName(card)} (e)`}
             onClick={() => onDismiss(card)}
           >
             <X aria-hidden="true" size={14} />

@@ -1,4 +1,5 @@
 import {
+  Bell,
   ChartColumn,
   Columns3,
   Command,
@@ -8,6 +9,7 @@ import {
   type LucideIcon,
   Monitor,
   Moon,
+  Plus,
   Sun,
 } from "lucide-react";
 
@@ -26,6 +28,8 @@ interface Props {
   link: StreamLink;
   filter: string;
   onFilter: (filter: string) => void;
+  onNew: () => void;
+  onBell: () => void;
   onPalette: () => void;
   onKeys: () => void;
 }
@@ -38,7 +42,8 @@ const PAGES: readonly { page: Route["page"]; path: string; name: string; icon: L
 
 const THEME_ICONS: Readonly<Record<Theme, LucideIcon>> = { system: Monitor, light: Sun, dark: Moon };
 
-export function TopBar({ page, hasBoard, summary, link, filter, onFilter, onPalette, onKeys }: Props) {
+export function TopBar(props: Props) {
+  const { page, hasBoard, summary, link, filter, onFilter, onNew, onBell, onPalette, onKeys } = props;
   const { theme, shape } = useSettings();
   const ThemeIcon = THEME_ICONS[theme];
   const otherShape = shape === "cards" ? "list" : "cards";
@@ -69,6 +74,7 @@ export function TopBar({ page, hasBoard, summary, link, filter, onFilter, onPale
         />
       )}
       <div className="top-right">
+        {link.state !== "signed_out" && page !== "sign_in" && <NewButton onNew={onNew} />}
         <Today summary={summary} />
         <LinkSign link={link} />
         {hasBoard && (
@@ -78,17 +84,31 @@ export function TopBar({ page, hasBoard, summary, link, filter, onFilter, onPale
             onClick={() => set({ shape: otherShape })}
           />
         )}
-        <IconButton
-          icon={ThemeIcon}
-          label={`Theme: ${theme}`}
-          onClick={() => set({ theme: nextTheme(theme) })}
-        />
+        {/* A phone has it in the palette. */}
+        <span className="desk-only">
+          <IconButton
+            icon={ThemeIcon}
+            label={`Theme: ${theme}`}
+            onClick={() => set({ theme: nextTheme(theme) })}
+          />
+        </span>
+        {link.state !== "signed_out" && <IconButton icon={Bell} label="Notifications" onClick={onBell} />}
         <span className="desk-only">
           <IconButton icon={Keyboard} label="Keyboard shortcuts" onClick={onKeys} />
         </span>
         <IconButton icon={Command} label="Commands" onClick={onPalette} />
       </div>
     </header>
+  );
+}
+
+/** On a phone its sign alone. */
+function NewButton({ onNew }: { onNew: () => void }) {
+  return (
+    <button type="button" className="new-button" title="New session (c)" onClick={onNew}>
+      <Plus aria-hidden="true" size={16} />
+      <span className="new-word">New session</span>
+    </button>
   );
 }
 

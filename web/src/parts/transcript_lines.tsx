@@ -6,7 +6,7 @@ import { linesOf } from "../diff";
 import { TEXT_CHARS_MAX } from "../limits";
 import { shown } from "../request";
 import type { ToolUse, TranscriptEntry } from "../wire";
-import { DiffText } from "./diff_text";
+import { FileChanged } from "./file_changed";
 import { Folded } from "./folded";
 import { MarkdownText } from "./markdown_text";
 
@@ -47,7 +47,7 @@ function Said({ entry, text }: { entry: TranscriptEntry; text: string }) {
 }
 
 /** Long text in pieces, so that a megabyte is no megabyte of document. */
-function Plain({ text, className }: { text: string; className: string }) {
+export function Plain({ text, className }: { text: string; className: string }) {
   return (
     <Folded all={pieces(text)} shownMax={1} noun="pieces of text">
       {(parts) => <pre className={className}>{parts.join("")}</pre>}
@@ -62,29 +62,48 @@ function pieces(text: string): string[] {
 }
 
 function Tool({ tool }: { tool: ToolUse }) {
-  const what = shown({ requestId: "", kind: "permission", input: tool.input, since: 0 });
-  const brief =
-    what.kind === "command" ? what.command : what.kind === "change" ? (what.file ?? "") : asText(tool.input);
   return (
     <details className="tool" data-failed={tool.failed || undefined}>
       <summary>
         <ChevronRight aria-hidden="true" size={14} className="tool-arrow" />
         <span className="tool-name">{tool.name}</span>
-        <span className="tool-brief">{linesOf(brief)[0] ?? ""}</span>
+        <span className="tool-brief">{toolBrief(tool.name, tool.input)}</span>
         {tool.failed && (
           <span className="tool-failed">
             <CircleX aria-hidden="true" size={12} /> failed
           </span>
         )}
       </summary>
-      {what.kind === "change" ? (
-        <DiffText lines={what.lines} />
-      ) : (
-        <Plain text={what.kind === "command" ? what.command : asText(tool.input)} className="code" />
-      )}
+      <ToolShown name={tool.name} input={tool.input} />
       {tool.output !== undefined && <Plain text={asText(tool.output)} className="code tool-output" />}
     </details>
   );
+}
+
+const shownOf = (tool: string, input: unknown) =>
+  shown({ requestId: "", kind: "permission", tool, input, since: 0, takesWords: false });
+
+/** What a call is about, on one line. */
+export function toolBrief(name: string, input: unknown): string {
+  const what = shownOf(name, input);
+  if (what.kind === "command") return linesOf(what.command)[0] ?? "";
+  return what.kind === "change" ? what.files.flatMap(({ file }) => file ?? []).join(", ") : brief(input);
+}
+
+function brief(input: unknown): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return linesOf(asText(input))[0] ?? "";
+  const texts = Object.values(input).filter((value) => typeof value === "string");
+  return linesOf(texts.join(" "))[0] ?? "";
+}
+
+/** What a call is about, whole: a command, a change, or what it was given. */
+export function ToolShown({ name, input }: { name: string; input: unknown }) {
+  const what = shownOf(name, input);
+  if (what.kind === "change")
+    return what.files.map((each, index) => <FileChanged key={index} change={each} />);
+  const text = what.kind === "command" ? what.command : asText(input);
+  return text === "" || text === "{}" ? null : <Plain text={text} className="code" />;
 }
 
 function asText(value: unknown): string {

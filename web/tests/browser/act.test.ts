@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import type { AnswerView, Card, SessionList } from "../../src/wire";
 import { Between } from "./between";
-import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
+import { accessible, launch, open, PHONE, picture, silence, type Tab } from "./browser";
 import { Daemon } from "./daemon";
 import { ALL, answerable, card, detail, list } from "./sample";
 
@@ -100,6 +100,13 @@ test("each answer to a permission is sent as it is pressed, once", async () => {
         await press(place, "Always allow this");
       },
       { type: "allow", scope: "always" },
+    ],
+    [
+      async (place) => {
+        await press(place, "Always");
+        await press(place, "Allow for this session");
+      },
+      { type: "allow", scope: "session" },
     ],
     [
       async (place) => {
@@ -226,9 +233,15 @@ test("a session is prompted, interrupted, stopped, found, and let go", async () 
   expect(between.told.some(({ path }) => path.endsWith("/stop"))).toBe(false);
   await press(place, "No");
   await press(place, "Stop");
+  // Nobody says anything: that is no.
+  await silence(page);
+  await place.getByRole("group", { name: "Stop it?" }).waitFor({ state: "detached" });
+  expect(between.told.some(({ path }) => path.endsWith("/stop"))).toBe(false);
+  await press(place, "Stop");
   await press(place, "Yes, stop");
   const yolo = place.getByRole("switch");
   await yolo.click();
+  await press(place, "Yes, YOLO");
   await page.getByText("YOLO switched").waitFor();
   // On is what the server says is on.
   expect(await yolo.getAttribute("aria-checked")).toBe("false");
@@ -356,6 +369,13 @@ test("each state of an answer is told as it is", async () => {
   await picture(page, "act-sending");
   release();
   await place.getByText("Not delivered: the hook is gone").waitFor();
+  // What nobody can tell of is not told as failed.
+  between.take(/decision$/, () => ({
+    status: 503,
+    value: { code: "delivery_unclear", message: "nobody can say whether it arrived", retryable: false },
+  }));
+  await press(place, "Allow");
+  await place.getByText("It may not have arrived: nobody can say whether it arrived").waitFor();
   expect(await place.locator(".acts .act[aria-disabled]").count()).toBe(0);
   await accessible(page);
   // The board's own word, and a failure of it.
@@ -485,6 +505,23 @@ for (const [name, options] of [
     expect(troubles).toEqual([]);
   });
 }
+
+test("a card that grows lies over no other, not for a moment", async () => {
+  const { page } = await shown(answerable());
+  await page.locator("[data-session=plan]").waitFor();
+  // Looked at before the page has measured anything again.
+  const overlap = await page.evaluate(async () => {
+    const card = document.querySelector<HTMLElement>("[data-session=command]")!;
+    const all = [...document.querySelectorAll<HTMLElement>("[data-group=needs_you] article")];
+    const next = all[all.indexOf(card) + 1]!;
+    const before = card.getBoundingClientRect().height;
+    [...card.querySelectorAll("button")].find((each) => each.textContent === "Always")!.click();
+    await Promise.resolve();
+    const { height, bottom } = card.getBoundingClientRect();
+    return { grown: height > before, over: bottom - next.getBoundingClientRect().top > 0 };
+  });
+  expect(overlap).toEqual({ grown: true, over: false });
+});
 
 test("a card with something typed stays in the document, however far away", async () => {
   const many = Array.from({ length: 300 }, (_, index) =>

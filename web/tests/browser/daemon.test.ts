@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { Between } from "./between";
-import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
+import { accessible, DESK, launch, open, PHONE, picture, type Tab } from "./browser";
 import { Daemon } from "./daemon";
 
 let browser: Browser;
@@ -68,6 +68,37 @@ test("the demo fills the board, and cards show what real clients asked", async (
   await page.getByRole("tab", { name: /Needs You \(\d+\)/ }).waitFor();
   await picture(page, "demo-phone");
   expect(troubles).toEqual([]);
+});
+
+test("what a recording asks is answered on the page, and it goes on", async () => {
+  for (const viewport of [DESK, PHONE]) {
+    const daemon = kept(await Daemon.demo(4));
+    const { page, troubles } = kept(await open(browser, daemon.link(), { viewport }));
+    const waiting = page.locator('article[data-state="needs_permission"]', { hasText: "A recording: " });
+    await waiting.first().waitFor();
+    const id = (await waiting.first().getAttribute("data-session")) ?? "";
+    const card = page.locator(`article[data-session="${id}"]`);
+    await accessible(page);
+    await picture(page, viewport === PHONE ? "demo-asked-phone" : "demo-asked");
+    await card.getByRole("button", { name: "Allow", exact: true }).click();
+    await card.getByText("Sent; waiting for the agent to go on").waitFor();
+    // On a phone it leaves the tab that is shown.
+    await page.waitForFunction(
+      (session) =>
+        document.querySelector(`article[data-session="${session}"]`)?.getAttribute("data-state") !==
+        "needs_permission",
+      id,
+    );
+    const records = daemon.ask(["audit", "--json", "--session", id]);
+    expect(records).toContain('"recording"');
+    expect(records).toContain("confirmed");
+    // Nothing but answers and rules is offered, and the session's page says why.
+    await page.goto(`${daemon.url}/sessions/${id}`);
+    if (viewport === PHONE) await page.getByRole("button", { name: "Details" }).click();
+    await page.getByText("this is a recording: there is no agent to be told").first().waitFor();
+    expect(await page.getByRole("button", { name: /^(Interrupt|Stop|Reply)$/ }).count()).toBe(0);
+    expect(troubles).toEqual([]);
+  }
 });
 
 test("a restart of the daemon loses and doubles nothing", async () => {
@@ -204,7 +235,8 @@ test("the policy of the page lets no other script run", async () => {
 
 /** A session file of Claude Code: a prompt, a call with its result, an answer. */
 function transcript(id: string): string {
-  const day = new Date().toISOString().slice(0, 10);
+  // A minute ago: on any day, at any time of it.
+  const at = (nth: number) => new Date(Date.now() - 60_000 + nth * 1_000).toISOString();
   const common = { sessionId: id, cwd: "/w/atlas", gitBranch: "main", version: "2.1.325" };
   const usage = { input_tokens: 4_000, output_tokens: 500 };
   const model = "claude-opus-4-6";
@@ -213,14 +245,14 @@ function transcript(id: string): string {
     type: "assistant",
     uuid: `a${nth}`,
     requestId: `req_${nth}`,
-    timestamp: `${day}T00:00:0${nth}.000Z`,
+    timestamp: at(nth),
     message: { id: `msg_${nth}`, role: "assistant", model, content: [content], usage },
   });
   const heard = (nth: number, content: unknown) => ({
     ...common,
     type: "user",
     uuid: `u${nth}`,
-    timestamp: `${day}T00:00:0${nth}.000Z`,
+    timestamp: at(nth),
     message: { role: "user", content },
   });
   const lines = [

@@ -9,12 +9,20 @@ import { createInterface } from "node:readline";
 
 const PROGRAM = process.env["QD_PROGRAM"] ?? resolve(import.meta.dirname, "../../../target/debug/qd");
 
+const FORWARDER = join(dirname(PROGRAM), "qd-hook");
+
 /** The daemon says where it listens within this, also on a busy machine. */
 const START_MS_MAX = 60_000;
+
+/** A hook that waits, and what it prints when it is answered. */
+export interface Waiting {
+  said: Promise<string>;
+}
 
 export class Daemon {
   private readonly folder = mkdtempSync(join(tmpdir(), "qd-page-"));
   private child: ChildProcess | undefined;
+  private readonly forwarders = new Set<ChildProcess>();
   private environment: NodeJS.ProcessEnv;
   private readonly tokens = new Map<string, string>();
   url = "";
@@ -76,6 +84,11 @@ export class Daemon {
     return execFileSync(PROGRAM, words, { env: this.environment, encoding: "utf8" }).trim();
   }
 
+  /** What a command of the operator's prints. */
+  ask(words: readonly string[]): string {
+    return execFileSync(PROGRAM, [...words], { env: this.environment, encoding: "utf8" });
+  }
+
   /** What an agent's hook says. */
   async hook(payload: Record<string, unknown>): Promise<void> {
     const headers = { authorization: `Bearer ${this.token("ingest")}` };
@@ -85,6 +98,65 @@ export class Daemon {
       body: JSON.stringify(payload),
     });
     if (!answer.ok) throw new Error(`the hook was refused: ${await answer.text()}`);
+  }
+
+  /** Asks the daemon as a program does, with a token. */
+  async call(method: string, path: string, body?: unknown): Promise<unknown> {
+    const headers = {
+      authorization: `Bearer ${this.token("operate")}`,
+      "content-type": "application/json",
+      "x-quarterdeck": "1",
+    };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(this.url + path, { method, headers, ...sent });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  }
+
+  /** A Claude Code in a terminal wants to run a command; its hook waits for the answer. */
+  asks(session: string, command: string): Promise<Waiting> {
+    return this.asksFor(session, "Bash", { command });
+  }
+
+  /** It wants to use any of its tools. `more` is what its hook says besides. */
+  async asksFor(session: string, tool: string, input: object, more: object = {}): Promise<Waiting> {
+    const about = { session_id: session, cwd: "/w/atlas", permission_mode: "default" };
+    const call = { tool_name: tool, tool_use_id: `${session}-call`, tool_input: input };
+    await this.hook({ ...about, hook_event_name: "UserPromptSubmit", prompt: `Work on ${session}` });
+    await this.hook({ ...about, ...call, hook_event_name: "PreToolUse" });
+    const child = spawn(FORWARDER, ["wait", "--harness", "claude-code"], {
+      env: { ...this.environment, CLAUDE_CODE_ENTRYPOINT: "cli" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.forwarders.add(child);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
+    const said = once(child, "close").then(() => text);
+    child.stdin.end(JSON.stringify({ ...about, ...call, ...more, hook_event_name: "PermissionRequest" }));
+    return { said };
+  }
+
+  /** The command has run. */
+  goesOn(session: string, command: string): Promise<void> {
+    return this.hasUsed(session, "Bash", { command });
+  }
+
+  async hasUsed(session: string, tool: string, input: object): Promise<void> {
+    await this.hook({
+      session_id: session,
+      hook_event_name: "PostToolUse",
+      tool_name: tool,
+      tool_use_id: `${session}-call`,
+      tool_input: input,
+      tool_response: { stdout: "" },
+    });
+  }
+
+  /** What the audit has on record, in order: `given`, `delivered`, … */
+  decisions(): string[] {
+    const words = ["audit", "--json"];
+    const text = execFileSync(PROGRAM, words, { env: this.environment, encoding: "utf8" });
+    return [...text.matchAll(/"record":\s*"(given|delivered|confirmed|failed)"/g)].map(([, word]) => word!);
   }
 
   /** As with kill -9: nothing is said, nothing is tidied. */
@@ -99,6 +171,7 @@ export class Daemon {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end("SIGTERM");
+    for (const forwarder of this.forwarders) forwarder.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   }
 

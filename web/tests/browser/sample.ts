@@ -45,6 +45,8 @@ export const NOTHING: Capabilities = {
   canResume: false,
   canYolo: false,
   canFocus: false,
+  canPause: false,
+  canRetry: false,
   why: {},
 };
 
@@ -81,6 +83,7 @@ export function card(id: string, group: Group, state: string, more: Partial<Card
     capabilities: NOTHING,
     requests: [],
     subagents: [],
+    driven: false,
     startedAt: since,
     lastSignal: since,
     unrecognised: 0,
@@ -105,6 +108,7 @@ const request = (requestId: string, kind: RequestView["kind"], input: unknown): 
   kind,
   input,
   since: Date.now(),
+  takesWords: true,
 });
 
 /** One of each thing that can be asked, and subagents. */
@@ -155,7 +159,7 @@ export const asking = (): SessionList =>
     card("done", "delivered", "task_complete"),
   ]);
 
-/** A session with which everything can be done. */
+/** A session that somebody else started and with which everything can be done. */
 export const ALL: Capabilities = {
   canApprove: true,
   canAnswer: true,
@@ -165,6 +169,8 @@ export const ALL: Capabilities = {
   canResume: true,
   canYolo: true,
   canFocus: true,
+  canPause: false,
+  canRetry: false,
   why: {},
 };
 
@@ -175,19 +181,156 @@ export const answerable = (): SessionList => {
     sessions.map((each) => ({
       ...each,
       capabilities: ALL,
-      policy: "careful",
+      policy: { preset: "careful" as const, from: "project" as const, rules: 0 },
       requests: each.requests.map((one) => ({
         ...one,
         key: `req_${one.requestId}`,
         way: "hook",
         ...(each.sessionId === "command"
-          ? { suggestions: ["Bash(cargo test:*) in this project", "Bash(docker compose:*)"] }
+          ? {
+              scopes: ["session" as const, "always" as const],
+              suggestions: ["Bash(cargo test:*) in this project", "Bash(docker compose:*)"],
+            }
           : {}),
         ...(one.kind === "plan" ? { modes: ["default", "acceptEdits"] } : {}),
       })),
     })),
   );
 };
+
+/** A session of our own, as it is while a tool of it waits for a yes. */
+export function driven(id: string, more: Partial<Card> = {}): Card {
+  const {
+    mode: _,
+    where: __,
+    resumeCommand: ___,
+    branch: ____,
+    ...rest
+  } = card(id, "needs_you", "needs_permission");
+  return {
+    ...rest,
+    harness: "native",
+    title: "Add a limit to the upload",
+    driven: true,
+    drive: {
+      state: "AwaitingApproval",
+      since: NOW - 4_000,
+      preset: "careful",
+      model: "claude-opus-5-5",
+      toolRuns: [],
+    },
+    capabilities: {
+      ...NOTHING,
+      canApprove: true,
+      canInterrupt: true,
+      canStop: true,
+      canYolo: true,
+      canPause: true,
+    },
+    ...more,
+  };
+}
+
+const at = (ms: number) => NOW - 120_000 + ms;
+
+const CALLS = [
+  { callId: "c1", name: "read_file", arguments: { path: "src/upload.rs" } },
+  { callId: "c2", name: "bash", arguments: { command: "cargo test --workspace upload" } },
+];
+
+/** What was said and done in it. */
+export const conversation = (): NonNullable<SessionDetail["attached"]> => ({
+  state: {
+    kind: "AwaitingApproval",
+    batch: [{ call: { callId: "c3", name: "edit_file", arguments: EDIT }, fate: "undecided" }],
+  },
+  messagesLen: 4,
+  messages: [
+    { from: "operator", at: at(0), text: `Add a limit of 10 MB to the upload. ${HOSTILE}` },
+    {
+      from: "agent",
+      at: at(4_000),
+      turn: "turn_1",
+      text: "I will look at **upload.rs** and at its tests first.",
+      calls: CALLS,
+      message: { blocks: [{ type: "thinking", text: "Where is the body read? Look before writing." }] },
+    },
+    {
+      from: "operator",
+      at: at(12_000),
+      outputs: [
+        { callId: "c1", content: "pub fn upload(body: Body) {}", isError: false },
+        { callId: "c2", content: "test upload::large ... FAILED\nexit code 101", isError: true },
+      ],
+    },
+    {
+      from: "agent",
+      at: at(20_000),
+      turn: "turn_2",
+      text: "The test expects `413`. I will add the limit:\n\n1. a constant\n2. a check before the body is read",
+      calls: [{ callId: "c3", name: "edit_file", arguments: EDIT }],
+    },
+  ],
+  notes: [
+    ran("c1", "read_file", at(4_100), at(4_140)),
+    ran("c2", "bash", at(4_150), at(11_900)),
+    {
+      ...told("h1", at(12_000)),
+      type: "hook_lifecycle",
+      runId: "hook_1",
+      hookName: "format",
+      toolRunIds: [],
+      status: "succeeded",
+      attempt: 1,
+      startedAtMs: at(11_920),
+      finishedAtMs: at(11_990),
+    },
+    { ...told("p1", at(13_000)), type: "state_changed", from: "CallingLlm", to: "Paused", reason: "paused" },
+    { ...told("p2", at(15_000)), type: "state_changed", from: "Paused", to: "CallingLlm", reason: "resumed" },
+  ],
+});
+
+const EDIT = {
+  path: "src/upload.rs",
+  old_text: "pub fn upload(body: Body) {}",
+  new_text: "const LIMIT: u64 = 10 << 20;\n\npub fn upload(body: Body) {}",
+};
+
+/** It asks to change the file. */
+export const EDIT_REQUEST: RequestView = {
+  requestId: "c3",
+  key: "req_c3",
+  way: "driver",
+  kind: "permission",
+  tool: "edit_file",
+  input: EDIT,
+  since: at(20_000),
+  takesWords: true,
+};
+
+function told(eventId: string, timestampMs: number) {
+  return { eventId, timestampMs, sessionId: "driven" };
+}
+
+export const ran = (
+  callId: string,
+  toolName: string,
+  startedAtMs: number,
+  finishedAtMs?: number,
+  more: object = {},
+) => ({
+  ...told(`e-${callId}-${startedAtMs}`, finishedAtMs ?? startedAtMs),
+  type: "tool_lifecycle",
+  runId: `run_${callId}`,
+  callId,
+  toolName,
+  mutating: false,
+  status: finishedAtMs === undefined ? "running" : "succeeded",
+  attempt: 1,
+  startedAtMs,
+  ...(finishedAtMs === undefined ? {} : { finishedAtMs }),
+  ...more,
+});
 
 export function detail(of: Card): SessionDetail {
   const now = Date.now();

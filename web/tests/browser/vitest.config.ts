@@ -6,6 +6,7 @@ export default defineConfig(({ mode }) => ({
     dir: import.meta.dirname,
     include: [mode === "bench" ? "**/*.bench.ts" : "**/*.test.ts"],
     fileParallelism: false,
+    expect: { poll: { timeout: 30_000 } },
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

@@ -6,6 +6,7 @@ import {
   changed,
   denied,
   keyed,
+  lastErrorOf,
   missing,
   offerOf,
   sessionOffer,
@@ -21,6 +22,7 @@ const asked = (kind: RequestView["kind"], input: unknown, more: Partial<RequestV
   kind,
   input,
   since: 0,
+  takesWords: true,
   ...more,
 });
 
@@ -30,16 +32,18 @@ const able = (can: Partial<Capabilities> = {}, more: Partial<Card> = {}) =>
 const command = asked("permission", { command: "npm test", description: "t" });
 
 test("a permission offers what its way can carry", () => {
-  const offer = { kind: "permission", key: "req_1", always: [], canExplain: true };
+  const offer = { kind: "permission", key: "req_1", scopes: [], kept: [], canExplain: true };
   expect(offerOf(able(), command)).toEqual({ ...offer, command: "npm test" });
-  const always = ["Bash(npm test:*) in this project"];
-  expect(offerOf(able(), { ...command, suggestions: always })).toMatchObject({ always });
-  // Codex's hook takes no other command, its daemon no reason either, OpenCode only a reason.
-  expect(offerOf(able({}, { harness: "codex" }), command)).toEqual(offer);
-  expect(offerOf(able({}, { harness: "codex" }), { ...command, way: "codex" })).toEqual({
-    ...offer,
-    canExplain: false,
+  const kept = ["Bash(npm test:*) in this project"];
+  const scopes = ["session", "always"] as const;
+  expect(offerOf(able(), { ...command, scopes: [...scopes], suggestions: kept })).toMatchObject({
+    scopes,
+    kept,
   });
+  // Only Claude Code's hook takes another command; whether a denial may say why, the daemon knows.
+  expect(offerOf(able({}, { harness: "codex" }), command)).toEqual(offer);
+  const wordless = { ...command, way: "driver", takesWords: false };
+  expect(offerOf(able({}, { harness: "gemini_cli" }), wordless)).toEqual({ ...offer, canExplain: false });
   expect(offerOf(able({}, { harness: "opencode" }), { ...command, way: "opencode" })).toEqual(offer);
   expect(offerOf(able(), asked("permission", { file_path: "/x", content: "y" }))).toEqual(offer);
 });
@@ -65,19 +69,38 @@ test("a session offers exactly what it can", () => {
     interrupt: false,
     stop: false,
     focus: false,
+    pause: false,
+    goOn: false,
   });
   expect(sessionOffer(able({}, { mode: "yolo" }))).toEqual({
     prompt: true,
     interrupt: true,
     stop: true,
     focus: true,
+    pause: false,
+    goOn: false,
     resume: "claude --resume vendor-s",
-    yolo: true,
+    yolo: { on: true, locked: "its client is in mode yolo: change it there" },
+    preset: { chosen: undefined },
   });
   expect(sessionOffer(able({ canYolo: false, canResume: false }))).not.toHaveProperty("yolo");
   expect(missing(able({ canStop: false, canPrompt: false, why: { canStop: "not ours" } }))).toEqual([
     ["Stop", "not ours"],
   ]);
+});
+
+test("a session of our own is paused, let go on and tried again from here", () => {
+  const ours = able(
+    { canPause: true, canRetry: true },
+    { driven: true, drive: { state: "Error", since: 0, toolRuns: [], retry: { kind: "tool", run: "r" } } },
+  );
+  const offer = sessionOffer(ours);
+  expect(offer).toMatchObject({ pause: true, goOn: true, retry: "Run what failed again" });
+  // It is no session of a terminal, and its preset was chosen when it began.
+  expect(offer).not.toHaveProperty("resume");
+  expect(offer).not.toHaveProperty("preset");
+  expect(lastErrorOf(able({}, { drive: { ...ours.drive!, lastError: { message: "502" } } }))).toBe("502");
+  expect(lastErrorOf(ours)).toBeUndefined();
 });
 
 test("a changed command is sent with the whole input", () => {

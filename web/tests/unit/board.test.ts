@@ -24,6 +24,7 @@ function card(sessionId: string, group: Group, state: string, since: number, mor
     capabilities: NOTHING,
     requests: [],
     subagents: [],
+    driven: false,
     startedAt: since,
     lastSignal: since,
     unrecognised: 0,
