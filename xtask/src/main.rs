@@ -37,6 +37,8 @@ cargo xtask bench ingest|tail|idle [--minutes N]
 cargo xtask bench board
                      a restart and the whole board, a thousand readers of the stream, a thousand
                      live cards in a browser, and from a signal to the screen
+cargo xtask bench tools
+                     a command of a driven session, confined and not, beside a plain one
 cargo xtask bench usage
                      qd usage over a gigabyte and ten thousand files, ccusage and a plain read
                      beside it
@@ -70,6 +72,9 @@ fn main() -> ExitCode {
         ["bench", "forwarder"] => bench_forwarder(),
         ["bench", "live"] => clients::install()
             .and_then(|()| run("cargo", &["bench", "--package", "qd", "--bench", "live"])),
+        ["bench", "tools"] => {
+            run("cargo", &["bench", "--package", "qd-broker", "--bench", "tools"])
+        }
         ["bench", "usage"] => bench_usage(),
         ["bench", "board"] => {
             run("cargo", &["bench", "--package", "qd", "--bench", "daemon", "--", "board"])
@@ -110,14 +115,15 @@ fn test() -> Result<()> {
     run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     clients::install()?;
     let ours = ours()?;
-    let page = page::test()?;
+    let page = page::test_with_built()?;
     let all = Counts { passed: ours.passed + page.passed, failed: ours.failed + page.failed };
     all.judged()
 }
 
-/// Cargo's tests. Those with the real clients that failed run again, alone, twice at most: a client
-/// in a terminal that shares its machine with others loses a key now and then. What passes only then
-/// is said at the end; what keeps failing has failed.
+/// Cargo's tests. Those of the rooms that act on the world, with real clients, processes and disks,
+/// run again, alone, twice at most, where they failed: a client in a terminal that shares its machine
+/// with others loses a key now and then. What passes only then is said at the end; what keeps failing
+/// has failed, and so has every test of a pure room that failed once.
 fn ours() -> Result<Counts> {
     let (mut counts, mut failed) = count_tests(&["test", "--workspace", "--no-fail-fast"])?;
     for _ in 0..AGAIN_TIMES {
@@ -125,7 +131,7 @@ fn ours() -> Result<Counts> {
             break;
         }
         let mut again = vec!["test"];
-        again.extend(CLIENT_TESTS);
+        again.extend(ACTING_ROOMS);
         again.extend(["--no-fail-fast", "--", "--exact", "--test-threads", "1"]);
         again.extend(failed.iter().map(String::as_str));
         let (alone, still) = count_tests(&again)?;
@@ -141,20 +147,16 @@ fn ours() -> Result<Counts> {
 /// How often.
 const AGAIN_TIMES: usize = 2;
 
-/// The tests that run real clients.
-const CLIENT_TESTS: [&str; 12] = [
+/// The rooms whose tests depend on more than their code.
+const ACTING_ROOMS: [&str; 8] = [
     "--package",
     "qd",
     "--package",
     "qd-broker",
-    "--test",
-    "live",
-    "--test",
-    "servers",
-    "--test",
-    "holders",
-    "--test",
-    "client_database",
+    "--package",
+    "qd-server",
+    "--package",
+    "qd-testbed",
 ];
 
 /// More than that is no accident.
