@@ -69,6 +69,13 @@ impl Claude {
         std::fs::read_to_string(self.world.home.path().join(file)).unwrap_or_default()
     }
 
+    /// Waits until these words are in its transcript: what its screen shows is not yet written.
+    fn writes(&self, words: &str) {
+        eventually(&format!("{words:?} in its transcript"), || {
+            self.transcript().contains(words).then_some(())
+        });
+    }
+
     fn submit(&self, prompt: &str) {
         self.terminal.submit(prompt).unwrap();
     }
@@ -358,10 +365,8 @@ fn kill_9_ends_it_and_it_is_resumed(hooks: Hooks) {
     claude.submit("make a file");
     claude.asks_for_permission("touch made");
     let session = claude.session();
-    // It writes a moment later than it shows, and only what it has written can be resumed.
-    eventually("the call in its transcript", || {
-        claude.transcript().contains("touch made").then_some(())
-    });
+    // Only what it has written can be resumed.
+    claude.writes("touch made");
     claude.terminal.kill().unwrap();
     assert_eq!(claude.registry()["status"], "waiting", "it has the last word nobody believes");
     let card = claude.world.wait(&session, "session-ended");

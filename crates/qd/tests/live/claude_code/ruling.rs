@@ -35,7 +35,7 @@ fn a_rule_allows_one_command_and_denies_another() {
     claude.terminal.wait_for_text("One is there.").unwrap();
     claude.agree("idle", "task-complete");
     assert!(made(&claude.world, "made") && !made(&claude.world, "other"));
-    assert!(claude.transcript().contains("Only files that are called made."));
+    claude.writes("Only files that are called made.");
     let shown = claude.world.shown(&claude.session());
     assert!(!shown.contains(&"needs_permission".into()), "{shown:?}");
     assert_eq!(claude.world.rules_that_answered(), ["files may be touched", "no other file"]);
