@@ -109,7 +109,7 @@ fn a_question_is_answered_from_elsewhere() {
     has_a_way(&claude);
     claude.world.must(&["answer", &claude.session(), "2"]);
     claude.terminal.wait_for_text("Postgres it is.").unwrap();
-    claude.writes("Postgres");
+    claude.writes(r#"\"Which database?\"=\"Postgres\""#);
     claude.agree("idle", "task-complete");
 }
 
