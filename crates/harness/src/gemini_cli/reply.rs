@@ -1,6 +1,6 @@
 //! The operator's decision in, a hook's output out.
 //!
-//! A Gemini hook can deny, stop and send on; it can never approve, so there is no reply that does:
+//! A Gemini hook can deny and stop; it can never approve, so there is no reply that does:
 //! what it does not refuse is asked in the terminal.
 
 use qd_session::decision::Decision;
@@ -17,16 +17,6 @@ pub fn before_tool(decision: &Decision) -> Option<Value> {
         Decision::RejectPlan { feedback } => Some(deny(feedback.as_deref())),
         Decision::Allow { .. } | Decision::Answer { .. } | Decision::ApprovePlan { .. } => None,
     }
-}
-
-/// A BeforeAgent hook's output that keeps the prompt from the model.
-pub fn refuse_prompt(reason: &str) -> Value {
-    deny(Some(reason))
-}
-
-/// An AfterAgent hook's output that sends the agent on with this prompt.
-pub fn send_on(prompt: &str) -> Value {
-    deny(Some(prompt))
 }
 
 /// Ends the loop.
@@ -77,17 +67,5 @@ mod tests {
         check(Decision::Allow { input: None, scope: Scope::Always }, "nothing");
         check(Decision::ApprovePlan { mode: None }, "nothing");
         check(Decision::Answer { answers: Vec::new() }, "nothing");
-    }
-
-    #[test]
-    fn a_prompt_is_refused_and_an_agent_sent_on_by_the_same_words() {
-        assert_eq!(
-            refuse_prompt("Not now.").to_string(),
-            r#"{"decision":"deny","reason":"Not now."}"#
-        );
-        assert_eq!(
-            send_on("Run the tests first.").to_string(),
-            r#"{"decision":"deny","reason":"Run the tests first."}"#
-        );
     }
 }
