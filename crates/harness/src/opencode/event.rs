@@ -117,8 +117,11 @@ impl Handler {
             "message.part.delta"
             | "message.part.removed"
             | "message.removed"
-            | "session.diff"
-            | "session.drain.interrupted" => {}
+            | "session.diff" => {}
+            "session.drain.interrupted" => {
+                let aborted = self.session(&id, at).was_drained();
+                aborted.into_iter().for_each(|fact| told.push(&id, fact));
+            }
             _ => return None,
         }
         let server = self.server.clone();
@@ -212,10 +215,14 @@ impl Handler {
 
     fn turn_closed(&mut self, at: Timestamp, id: &Arc<str>, reason: Option<&str>, told: &mut Told) {
         match reason {
-            // Of a turn that is over the abort itself has told.
             Some("interrupted") if self.session(id, at).busy => {
                 self.session(id, at).close(at);
                 told.push(id, Fact::Interrupted);
+            }
+            // Of a turn that is over the abort itself has told, mostly.
+            Some("interrupted") => {
+                let aborted = self.session(id, at).was_aborted();
+                aborted.into_iter().for_each(|fact| told.push(id, fact));
             }
             Some("error") if self.session(id, at).busy => {
                 self.session(id, at).close(at);

@@ -38,6 +38,8 @@ pub struct Session {
     pub unanswered: bool,
     /// When the last turn ended.
     closed_at: Timestamp,
+    /// How that was told.
+    ended: Ended,
     pub requests: BTreeMap<RequestId, Waiting>,
     /// Messages of the operator's. True once the text is known.
     prompts: BTreeMap<String, bool>,
@@ -53,6 +55,16 @@ pub struct Session {
     pub done_todos: BTreeSet<String>,
     /// When a session that nobody has prompted is known to wait for its first prompt.
     pub idle_due: Option<Timestamp>,
+}
+
+/// How the end of a turn was told: news that come late may know better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Ended {
+    /// As a failure or an abort, or not at all.
+    #[default]
+    Otherwise,
+    Silently,
+    WithWords,
 }
 
 /// A request that may wait for a person.
@@ -106,13 +118,19 @@ impl Session {
     /// The end of the turn. What it waited for is closed with it. An abort before the first answer
     /// is not told of: the server only rests.
     pub fn end(&mut self, at: Timestamp) -> Fact {
-        let unanswered = self.unanswered;
+        let (unanswered, was_busy, ended) = (self.unanswered, self.busy, self.ended);
         self.close(at);
         if self.turned_down || self.aborted || unanswered {
             return Fact::Interrupted;
         }
         // The last answer may be known by its text only.
         let said = self.text.as_ref().filter(|(message, _)| *message >= self.answer);
+        // It says twice that it rests: the first one ended the turn.
+        self.ended = match said {
+            _ if !was_busy => ended,
+            Some(_) => Ended::WithWords,
+            None => Ended::Silently,
+        };
         Fact::TurnCompleted {
             last_message: said.map(|(_, text)| text.as_str().into()),
             background: None,
@@ -120,8 +138,21 @@ impl Session {
         }
     }
 
+    /// The turn that is over was given up: told once, where its end was told as any other.
+    pub fn was_aborted(&mut self) -> Option<Fact> {
+        let was = std::mem::take(&mut self.ended);
+        (!self.busy && was != Ended::Otherwise).then_some(Fact::Interrupted)
+    }
+
+    /// Somebody asked the server to give up whatever runs. That may have been nothing: what was
+    /// delivered before stays delivered.
+    pub fn was_drained(&mut self) -> Option<Fact> {
+        if self.ended == Ended::Silently { self.was_aborted() } else { None }
+    }
+
     pub fn close(&mut self, at: Timestamp) {
         self.busy = false;
+        self.ended = Ended::Otherwise;
         self.closed_at = self.closed_at.max(at);
         self.settled.clone_from(&self.answer);
         self.unanswered = false;
@@ -131,6 +162,7 @@ impl Session {
 
     pub fn begin(&mut self) {
         self.busy = true;
+        self.ended = Ended::Otherwise;
         self.unanswered = true;
         self.turned_down = false;
         self.aborted = false;

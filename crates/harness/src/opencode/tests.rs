@@ -282,6 +282,19 @@ fn kilos_turns_open_and_close() {
     check(&WORKING, &[SAID, &close("completed")], "task_complete");
 }
 
+/// A server that was asked for its state in between rests before it says why.
+#[test]
+fn an_abort_that_is_told_after_the_end_is_an_abort() {
+    let close = r#"{"type":"session.turn.close","properties":{"sessionID":"ses_1","reason":"interrupted"}}"#;
+    let drained = r#"{"type":"session.drain.interrupted","properties":{"sessionID":"ses_1"}}"#;
+    check(&WORKING, &[IDLE], "idle");
+    check(&WORKING, &[IDLE, close, IDLE, drained], "interrupted");
+    check(&WORKING, &[IDLE, drained], "interrupted");
+    check(&WORKING, &[SAID, IDLE, close, IDLE, drained], "interrupted");
+    // Nothing ran any more.
+    check(&WORKING, &[SAID, IDLE, drained], "task_complete");
+}
+
 #[test]
 fn a_deleted_session_has_ended() {
     let deleted =

@@ -156,6 +156,7 @@ fn it_is_acted_on_from_elsewhere(make: Make) {
     world.model.then(Script::new().replies(Reply::says("For ever.").held_before_end(&gate)));
     world.must(&["send", &id, "talk", "to", "me"]);
     world.wait(&id, "autonomous");
+    world.model.wait_for_request("the prompt", |request| request.brings("talk to me")).unwrap();
     world.must(&["interrupt", &id]);
     world.wait(&id, "interrupted");
 }
