@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use qd_harness::native::{Failure, Piece, StopReason};
 use qd_session::id::{CallId, HookRunId, ProcessKey, RunId, ToolName, TurnId};
-use qd_session::logbook::Frozen;
+use qd_session::logbook::{Frozen, Used};
 use qd_session::machine::{AgentError, HarnessTrouble, ToolCall, ToolOutcome};
 use qd_session::policy::Tightening;
 
@@ -53,6 +53,8 @@ pub enum Report {
         trouble: HarnessTrouble,
         /// What is known besides, where we asked the provider ourselves.
         failure: Option<Box<Failure>>,
+        /// What it took all the same.
+        used: Used,
     },
 
     // Of an agent that runs its own tools.

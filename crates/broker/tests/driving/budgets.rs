@@ -11,6 +11,7 @@ use qd_harness::native::StopReason;
 use qd_harness::usage::Sum;
 use qd_session::decision::Command;
 use qd_session::id::{CallId, TurnId};
+use qd_session::logbook::Used;
 use qd_session::machine::{HarnessTrouble, Kind, Process, Setup, ToolCall, Tools, TroubleKind};
 use qd_session::policy::Preset;
 use serde_json::json;
@@ -85,9 +86,21 @@ fn a_day_that_is_spent_holds_a_turn_that_would_be_tried_again() {
     let turn = deck.prompt("Build it");
     let (trouble, message) = (TroubleKind::Passing, "overloaded".into());
     let trouble = HarnessTrouble { trouble, message, retry_after_ms: None };
-    deck.reports(Report::Failed { turn, trouble, failure: None });
+    deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
     assert_eq!(state(&deck), "retrying");
     deck.hands_in(Input::Today(Sum { dollars: 41.0, ..Sum::default() }));
+    assert_eq!((deck.kind(), state(&deck)), (Kind::Paused, "budget_exceeded".to_owned()));
+}
+
+/// A stream that broke off was paid for, too.
+#[test]
+fn what_a_failed_answer_took_counts() {
+    let mut deck = native("[budget.session]\ntokens = 100\n");
+    let turn = deck.prompt("Build it");
+    let (trouble, message) = (TroubleKind::Passing, "the stream broke off".into());
+    let trouble = HarnessTrouble { trouble, message, retry_after_ms: None };
+    let used = Used { input_tokens: 90, output_tokens: 20, ..Used::default() };
+    deck.reports(Report::Failed { turn, trouble, failure: None, used });
     assert_eq!((deck.kind(), state(&deck)), (Kind::Paused, "budget_exceeded".to_owned()));
 }
 

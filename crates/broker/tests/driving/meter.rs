@@ -4,6 +4,7 @@ use qd_broker::driving::{Report, Work};
 use qd_broker::limits::LABELS_MAX;
 use qd_broker::telemetry::Meter;
 use qd_harness::native::Piece;
+use qd_session::logbook::Used;
 use qd_session::machine::{
     Change, ErrorCode, HarnessTrouble, Kind, RunStatus, Shown, ToolLifecycle, TroubleKind,
 };
@@ -74,7 +75,7 @@ fn an_answer_that_fails_is_an_error_and_has_no_latency() {
         message: "overloaded".into(),
         retry_after_ms: None,
     };
-    deck.reports(Report::Failed { turn, trouble, failure: None });
+    deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
     deck.waits(1_000);
     let turn = deck.sending().turn;
     deck.answers(&turn, &[]);

@@ -527,7 +527,11 @@ impl World {
             let trouble = TroubleKind::Passing;
             let message = "overloaded".into();
             let trouble = HarnessTrouble { trouble, message, retry_after_ms: None };
-            return self.tell(session, 2_000, Report::Failed { turn, trouble, failure: None });
+            return self.tell(
+                session,
+                2_000,
+                Report::Failed { turn, trouble, failure: None, used: Used::default() },
+            );
         }
         let most = if self.is_calm { 1 } else { 4 };
         for _ in 0..self.dice.below(most) {
@@ -627,7 +631,11 @@ impl World {
                 };
                 let trouble =
                     HarnessTrouble { trouble, message: "no".into(), retry_after_ms: None };
-                self.send(session, 2_000, Report::Failed { turn, trouble, failure: None });
+                self.send(
+                    session,
+                    2_000,
+                    Report::Failed { turn, trouble, failure: None, used: Used::default() },
+                );
             }
             10 => {
                 // It falls silent, and answers long after.

@@ -9,6 +9,7 @@ use qd_harness::native::{Cause, Failure, Piece, StopReason, Usage};
 use qd_session::decision::{Answer, Command, Decision, Scope};
 use qd_session::id::TurnId;
 use qd_session::limits::{LLM_SILENCE_MAX_MS, NOTE_ARGUMENTS_BYTES_MAX};
+use qd_session::logbook::Used;
 use qd_session::machine::{HarnessTrouble, Kind, Process, Setup, ToolCall, Tools, TroubleKind};
 use qd_session::policy::Preset;
 use serde_json::{Value, json};
@@ -52,13 +53,18 @@ fn completed(turn: TurnId, stop: StopReason) -> Report {
 }
 
 fn failed(turn: TurnId, failure: Failure) -> Report {
-    Report::Failed { turn, trouble: failure.trouble(), failure: Some(Box::new(failure)) }
+    Report::Failed {
+        turn,
+        trouble: failure.trouble(),
+        failure: Some(Box::new(failure)),
+        used: Used::default(),
+    }
 }
 
 fn unexplained(turn: TurnId) -> Report {
     let trouble = TroubleKind::Passing;
     let trouble = HarnessTrouble { trouble, message: "overloaded".into(), retry_after_ms: None };
-    Report::Failed { turn, trouble, failure: None }
+    Report::Failed { turn, trouble, failure: None, used: Used::default() }
 }
 
 fn make(call: &str) -> ToolCall {

@@ -4,6 +4,7 @@ use qd_broker::driving::{Report, Work};
 use qd_broker::telemetry::{Attribute, Span, Tracer, trace_id};
 use qd_harness::Harness;
 use qd_session::decision::Command;
+use qd_session::logbook::Used;
 use qd_session::machine::{HarnessTrouble, Kind, ToolOutcome, TroubleKind};
 use qd_session::policy::Preset;
 
@@ -41,7 +42,7 @@ fn told(spans: &[Span]) -> Vec<String> {
 
 fn fails(deck: &mut Deck, turn: qd_session::id::TurnId, trouble: TroubleKind) {
     let trouble = HarnessTrouble { trouble, message: "sk-secret".into(), retry_after_ms: None };
-    deck.reports(Report::Failed { turn, trouble, failure: None });
+    deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
 }
 
 #[test]

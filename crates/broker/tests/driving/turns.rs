@@ -10,6 +10,7 @@ use qd_harness::Harness;
 use qd_harness::native::Piece;
 use qd_session::decision::{Answer, Body, Command, Decision, Scope, Standing};
 use qd_session::limits::LLM_SILENCE_MAX_MS;
+use qd_session::logbook::Used;
 use qd_session::machine::{
     FailurePolicy, HarnessTrouble, HookConfig, Kind, Process, RetryTarget, Setup, ToolFilter,
     ToolOutcome, Tools, TroubleKind,
@@ -148,7 +149,7 @@ fn a_clock_that_is_set_back_delays_no_timer_by_more_than_its_own_time() {
         message: "overloaded".into(),
         retry_after_ms: None,
     };
-    deck.reports(Report::Failed { turn, trouble, failure: None });
+    deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
     assert_eq!(deck.kind(), Kind::Error);
     deck.now_ms -= 3_600_000;
     deck.waits(0);

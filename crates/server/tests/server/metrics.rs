@@ -10,7 +10,7 @@ use qd_broker::driving::{
 use qd_harness::Harness;
 use qd_harness::native::{Piece, StopReason};
 use qd_session::id::ToolName;
-use qd_session::logbook::{Brief, Called, Frozen};
+use qd_session::logbook::{Brief, Called, Frozen, Used};
 use qd_session::machine::{
     HarnessTrouble, HookConfig, Process, Setup, ToolOrder, ToolOutcome, Tools, TroubleKind,
 };
@@ -88,7 +88,9 @@ async fn answer(nth: usize, tell: &mut Teller, sending: &Sending) {
             message: "overloaded".into(),
             retry_after_ms: Some(1),
         };
-        return tell.tell(Report::Failed { turn, trouble, failure: None }).await;
+        return tell
+            .tell(Report::Failed { turn, trouble, failure: None, used: Used::default() })
+            .await;
     }
     let called = Called {
         call_id: "call_1".into(),

@@ -10,7 +10,7 @@ use qd_harness::native::{
 use qd_session::Session;
 use qd_session::event::{Entry, Event as JournalEvent};
 use qd_session::id::{CallId, ProcessKey, RequestId, RequestKey, SessionId, ToolName, TurnId};
-use qd_session::logbook::Frozen;
+use qd_session::logbook::{Frozen, Used};
 use qd_session::machine::{
     Event, HarnessTrouble, Judged, Kind, PauseCause, RetryTimer, State, ToolOutcome, Tools,
     TroubleKind, Turn, Verdict,
@@ -71,8 +71,8 @@ impl Broker {
                 self.complete(now, id, turn, text, stop, frozen, outputs);
                 return;
             }
-            Report::Failed { turn, trouble, failure } => {
-                self.fail(now, id, turn, trouble, failure, outputs);
+            Report::Failed { turn, trouble, failure, used } => {
+                self.fail(now, id, turn, trouble, failure, used, outputs);
                 return;
             }
             Report::Surveyed { turn, ground } => {
@@ -197,12 +197,12 @@ impl Broker {
         frozen: Option<Box<Frozen>>,
         outputs: &mut Vec<Output>,
     ) {
+        let used = frozen.as_ref().map(|frozen| frozen.used).unwrap_or_default();
         if let Some(trouble) = frozen.as_ref().and_then(|frozen| frozen.trouble()) {
             let failure = Failure::of(Cause::Garbled).saying(trouble.why());
             let trouble = failure.trouble();
-            return self.fail(now, id, turn, trouble, Some(Box::new(failure)), outputs);
+            return self.fail(now, id, turn, trouble, Some(Box::new(failure)), used, outputs);
         }
-        let used = frozen.as_ref().map(|frozen| frozen.used).unwrap_or_default();
         let text = text.map(clipped);
         let cut_off = stop.is_cut_off();
         let reason = match self.is_interrupting(id) {
@@ -228,6 +228,7 @@ impl Broker {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of one report, taken apart")]
     fn fail(
         &mut self,
         now: Timestamp,
@@ -235,6 +236,7 @@ impl Broker {
         turn: TurnId,
         trouble: HarnessTrouble,
         failure: Option<Box<Failure>>,
+        used: Used,
         outputs: &mut Vec<Output>,
     ) {
         let is_interrupting = self.is_interrupting(id);
@@ -249,7 +251,10 @@ impl Broker {
             };
             outputs.extend(shown.into_iter().map(Box::new).map(Output::Streamed));
         }
-        self.drive(now, id, Event::StreamFailed { turn, trouble }, outputs);
+        let event = Event::StreamFailed { turn, trouble };
+        let took =
+            (used != Used::default()).then(|| Box::new(Frozen { used, ..Frozen::default() }));
+        self.drive_with(now, id, event, took, outputs);
         self.mind_budget(now, id, outputs);
     }
 

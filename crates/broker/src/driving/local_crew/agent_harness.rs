@@ -1,6 +1,9 @@
 //! Somebody else's agent, below its runner: the machine's orders in the words of its driver, and
 //! what it tells with the turn that it belongs to.
 
+mod answering;
+mod hearing;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +12,22 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use qd_harness::Harness;
-use qd_harness::driver::{
-    Cannot, Command, Delta, Launch, Mode, Protocol, Report as Driven, Resume,
-};
-use qd_harness::native::{Piece, StopReason};
-use qd_session::decision::{Decision, Scope};
-use qd_session::id::{CallId, ProcessKey, TurnId};
-use qd_session::logbook::Frozen;
-use qd_session::machine::{HarnessAnswer, HarnessTrouble, Process, ToolCall, TroubleKind};
+use qd_harness::driver::{Cannot, Command, Launch, Mode, Protocol, Resume};
+use qd_harness::native::StopReason;
+use qd_session::id::{CallId, TurnId};
+use qd_session::logbook::Used;
+use qd_session::machine::{HarnessTrouble, Process, TroubleKind};
 use qd_session::policy::Preset;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use self::answering::{Asked, command};
 use super::agent_spending::Spent;
 use super::{LocalCrew, folder, gemini_minute};
-use crate::driving::agents::limits::{ASKED_MAX, TURN_END_MAX};
-use crate::driving::agents::{self, AgentJob, Exit, Order, Told};
+use crate::driving::agents::limits::TURN_END_MAX;
+use crate::driving::agents::{self, AgentJob, Exit, Order};
 use crate::driving::environment::{of_agent, of_names};
 use crate::driving::{Ended, HarnessOrder, Report, Sending, Start, Teller};
 use crate::runtime::now;
@@ -175,21 +176,6 @@ struct Prompt {
     again: Option<Arc<str>>,
 }
 
-/// Something that it asked for.
-#[derive(Clone)]
-enum Asked {
-    Approval(ToolCall),
-    Question(ToolCall),
-}
-
-impl Asked {
-    fn call(&self) -> &ToolCall {
-        match self {
-            Self::Approval(call) | Self::Question(call) => call,
-        }
-    }
-}
-
 /// What became of an order.
 struct Settled {
     what: What,
@@ -310,7 +296,8 @@ impl AgentHarness {
         let message = format!("the agent did not take the prompt: {why}").into();
         let trouble = TroubleKind::Lasting;
         let trouble = HarnessTrouble { trouble, message, retry_after_ms: None };
-        self.tell.tell(Report::Failed { turn, trouble, failure: None }).await;
+        let (failure, used) = (None, Used::default());
+        self.tell.tell(Report::Failed { turn, trouble, failure, used }).await;
     }
 
     fn prompt(&mut self, prompt: Prompt) {
@@ -370,209 +357,6 @@ impl AgentHarness {
             }
             What::Answer(call) => self.unanswered(call, cannot).await,
             What::Other(what) => debug!(what, why = why(cannot), "an agent did not take an order"),
-        }
-    }
-
-    /// An answer did not arrive. What the agent still waits for is asked once more.
-    async fn unanswered(&mut self, call: CallId, cannot: Cannot) {
-        self.tell.warn(format!("the answer was not taken: {}", why(cannot))).await;
-        let Some(turn) = self.turn.clone() else { return };
-        let asked = self.asked.iter().find(|asked| asked.call().call_id == call);
-        let report = match (cannot, asked.cloned()) {
-            (Cannot::NotOffered(_), Some(Asked::Approval(call))) => {
-                Report::ApprovalAsked { turn, call }
-            }
-            (Cannot::NotOffered(_), Some(Asked::Question(call))) => {
-                Report::QuestionAsked { turn, call }
-            }
-            (
-                Cannot::NotReady
-                | Cannot::Busy
-                | Cannot::Idle
-                | Cannot::NotAsked
-                | Cannot::NotOffered(_),
-                _,
-            ) => Report::Withdrawn { turn, call },
-        };
-        self.tell.tell(report).await;
-    }
-
-    /// Remembers what is asked, for an answer that does not arrive.
-    fn note_asked(&mut self, asked: Asked) {
-        self.asked.retain(|known| known.call().call_id != asked.call().call_id);
-        if self.asked.len() == ASKED_MAX {
-            self.asked.pop_front();
-        }
-        self.asked.push_back(asked);
-    }
-
-    async fn hear(&mut self, told: Told) {
-        match told {
-            Told::Started { pid, start } => {
-                let main = processes::Process { pid, start };
-                self.main = Some(main);
-                self.process_turn = self.turn.clone();
-                let process = main.key();
-                self.tell.tell(Report::Process { process }).await;
-            }
-            Told::Report(report) => self.report(report).await,
-            Told::Exited(exit) => {
-                // The end of a turn's process, if it has not told the turn's end; a probe's says
-                // nothing, and that of the session is told when we end.
-                let turn = self.process_turn.take();
-                if self.process == Process::OneTurn && turn.is_some() && turn == self.turn {
-                    let Exit { code, error } = exit.clone();
-                    self.tell.tell(Report::Exited { code, why: error }).await;
-                    self.turn_over();
-                }
-                self.exit = Some(exit);
-            }
-        }
-    }
-
-    /// Some clients start themselves once more: what that process does is theirs, too.
-    async fn tell_kin(&mut self) {
-        let Some(main) = self.main else { return };
-        let kin = tokio::task::spawn_blocking(move || main.descendants()).await;
-        let processes: Vec<ProcessKey> =
-            kin.unwrap_or_default().into_iter().map(processes::Process::key).collect();
-        if !processes.is_empty() {
-            self.tell.tell(Report::Kin { processes }).await;
-        }
-    }
-
-    async fn report(&mut self, report: Driven) {
-        match report {
-            Driven::Ready => {
-                self.is_ready = true;
-                self.tell_kin().await;
-                self.tell.tell(Report::Ready).await;
-                self.turn_over();
-            }
-            Driven::VendorSession { id } => self.tell.tell(Report::VendorSession { id }).await,
-            Driven::Spent(spending) => self.spent.take(&spending),
-            Driven::Refused { what, why } => {
-                self.tell.warn(format!("the agent refused to {what}: {why}")).await;
-            }
-            Driven::Unrecognised { text } => debug!(%text, "an agent's line is not known"),
-            Driven::ModeChanged { mode } => debug!(%mode, "an agent's mode"),
-            // It has none of its own that could be told apart from ours.
-            Driven::Woke => debug!("an agent began to work by itself"),
-            Driven::Completed { .. } | Driven::Failed(_)
-                if self.turn.is_some() && !self.is_taken =>
-            {
-                debug!("an agent ended something that nobody had asked it for");
-            }
-            Driven::Delta(_)
-            | Driven::Alive
-            | Driven::Completed { .. }
-            | Driven::Failed(_)
-            | Driven::ToolReported(_)
-            | Driven::ToolEnded { .. }
-            | Driven::ApprovalAsked(_)
-            | Driven::QuestionAsked(_)
-            | Driven::RequestWithdrawn { .. }
-            | Driven::BatchHeld => match self.turn.clone() {
-                Some(turn) => self.of_turn(turn, report).await,
-                None => self.unasked(&report),
-            },
-        }
-    }
-
-    async fn of_turn(&mut self, turn: TurnId, report: Driven) {
-        let report = match report {
-            Driven::Delta(Delta::Text(text)) => {
-                return self.tell.piece(&turn, Piece::Text { text }).await;
-            }
-            Driven::Delta(Delta::Thinking(text)) => {
-                return self.tell.piece(&turn, Piece::Thinking { text }).await;
-            }
-            Driven::Alive => Report::Alive { turn },
-            Driven::Completed { text, cut_off } => {
-                let frozen = Some(Box::new(Frozen { used: self.spent.end(), ..Frozen::default() }));
-                let stop = if cut_off { StopReason::Length } else { StopReason::Done };
-                self.tell.tell(Report::Completed { turn, text, stop, frozen }).await;
-                return self.turn_over();
-            }
-            Driven::Failed(trouble) => {
-                self.tell.tell(Report::Failed { turn, trouble, failure: None }).await;
-                return self.turn_over();
-            }
-            Driven::ToolReported(call) => Report::ToolReported { turn, call },
-            Driven::ToolEnded { call, is_error, output } => {
-                Report::ToolEnded { turn, call, is_error, output }
-            }
-            Driven::ApprovalAsked(call) => {
-                self.note_asked(Asked::Approval(call.clone()));
-                Report::ApprovalAsked { turn, call }
-            }
-            Driven::QuestionAsked(call) => {
-                self.note_asked(Asked::Question(call.clone()));
-                Report::QuestionAsked { turn, call }
-            }
-            Driven::RequestWithdrawn { call } => Report::Withdrawn { turn, call },
-            Driven::BatchHeld => Report::BatchHeld { turn },
-            Driven::Ready
-            | Driven::VendorSession { .. }
-            | Driven::Woke
-            | Driven::Spent(_)
-            | Driven::ModeChanged { .. }
-            | Driven::Refused { .. }
-            | Driven::Unrecognised { .. } => return,
-        };
-        self.tell.tell(report).await;
-    }
-
-    /// An agent that works although nobody asked it to must not wait for an answer that nobody
-    /// is asked for.
-    fn unasked(&mut self, report: &Driven) {
-        match report {
-            Driven::ApprovalAsked(call) | Driven::QuestionAsked(call) => {
-                let message = "Nobody is there to decide this now; say what you need and stop.";
-                let decision =
-                    Decision::Deny { message: Some(message.to_owned()), interrupt: false };
-                let call = call.call_id.clone();
-                let what = What::Other("refuse what nobody asked for");
-                self.give(Command::Decide { call, decision }, what);
-            }
-            Driven::BatchHeld => self.give(Command::Release, What::Other("release")),
-            Driven::Completed { .. } | Driven::Failed(_) => self.turn_over(),
-            Driven::Delta(_)
-            | Driven::Alive
-            | Driven::ToolReported(_)
-            | Driven::ToolEnded { .. }
-            | Driven::RequestWithdrawn { .. }
-            | Driven::Ready
-            | Driven::VendorSession { .. }
-            | Driven::Woke
-            | Driven::Spent(_)
-            | Driven::ModeChanged { .. }
-            | Driven::Refused { .. }
-            | Driven::Unrecognised { .. } => {}
-        }
-    }
-}
-
-/// The machine's answer in a driver's words.
-fn command(call: &CallId, answer: HarnessAnswer) -> Command {
-    let call = call.clone();
-    match answer {
-        HarnessAnswer::Approved { mode: None } => {
-            Command::Decide { call, decision: Decision::Allow { input: None, scope: Scope::Once } }
-        }
-        HarnessAnswer::Approved { mode: Some(mode) } => {
-            let mode = Some(mode.to_string());
-            Command::Decide { call, decision: Decision::ApprovePlan { mode } }
-        }
-        HarnessAnswer::Rejected { message } => {
-            let message = message.map(|message| message.to_string());
-            Command::Decide { call, decision: Decision::Deny { message, interrupt: false } }
-        }
-        HarnessAnswer::Input { text, answers } if answers.is_empty() => {
-            Command::AnswerInWords { call, text }
-        }
-        HarnessAnswer::Input { answers, .. } => {
-            Command::Decide { call, decision: Decision::Answer { answers } }
         }
     }
 }

@@ -83,7 +83,8 @@ impl ModelHarness {
         let (endpoint, tools) = match self.endpoint(&sending) {
             Ok(endpoint) => (endpoint, self.tools()),
             Err(trouble) => {
-                tell.tell(Report::Failed { turn, trouble, failure: None }).await;
+                let (failure, used) = (None, Used::default());
+                tell.tell(Report::Failed { turn, trouble, failure, used }).await;
                 return Asked::ToGoOn;
             }
         };
@@ -95,11 +96,12 @@ impl ModelHarness {
         let call = self.crew.0.line.call(&endpoint, request, turn.clone(), &cancel, &hearing);
         tokio::pin!(call);
         let mut has_ended = false;
+        let mut usage = Usage::default();
         loop {
             tokio::select! {
                 biased;
                 Some(piece) = heard.recv() => {
-                    if let Told::Last = self.pass_on(&turn, &endpoint, piece, tell).await {
+                    if let Told::Last = self.pass_on(&turn, &endpoint, piece, &mut usage, tell).await {
                         return Asked::ToGoOn;
                     }
                 }
@@ -162,30 +164,35 @@ impl ModelHarness {
         turn: &TurnId,
         endpoint: &Endpoint,
         heard: Heard,
+        usage_so_far: &mut Usage,
         tell: &mut Teller,
     ) -> Told {
         let turn = turn.clone();
+        let used = |usage: &Usage| used(&self.crew.settings().prices, &endpoint.model, usage);
         match heard {
             Heard::Life => tell.tell(Report::Alive { turn }).await,
             Heard::Piece(Piece::Failed(failure)) => {
                 let trouble = failure.trouble();
                 let failure = Some(Box::new(failure));
-                tell.tell(Report::Failed { turn, trouble, failure }).await;
+                let used = used(usage_so_far);
+                tell.tell(Report::Failed { turn, trouble, failure, used }).await;
                 return Told::Last;
             }
             Heard::Piece(Piece::End { reason, message, usage }) => {
-                let used = used(&self.crew.settings().prices, &endpoint.model, &usage);
                 let (text, stop) = (message.text(), reason);
-                let frozen = Some(Box::new(frozen(&message, used)));
+                let frozen = Some(Box::new(frozen(&message, used(&usage))));
                 tell.tell(Report::Completed { turn, text, stop, frozen }).await;
                 return Told::Last;
+            }
+            Heard::Piece(Piece::Usage(usage)) => {
+                *usage_so_far = usage;
+                tell.piece(&turn, Piece::Usage(usage)).await;
             }
             Heard::Piece(
                 piece @ (Piece::Metadata { .. }
                 | Piece::Text { .. }
                 | Piece::Thinking { .. }
-                | Piece::CallArguments { .. }
-                | Piece::Usage(_)),
+                | Piece::CallArguments { .. }),
             ) => tell.piece(&turn, piece).await,
         }
         Told::More

@@ -1,9 +1,12 @@
 //! Orders and reports of one agent, without its process: the test takes and refuses its orders.
 
+use qd_harness::driver::Report as Driven;
 use qd_session::id::SessionId;
 use qd_session::logbook::Brief;
+use qd_session::machine::{HarnessAnswer, ToolCall};
 
 use super::*;
+use crate::driving::agents::Told;
 
 struct Bench {
     agent: AgentHarness,
