@@ -39,8 +39,7 @@ export function offerOf(card: Card, request: RequestView): Offer {
     case "question":
       return { kind: "questions", key, questions: questionsOf(request) };
     case "permission": {
-      // Only Claude Code's hook takes another command than the one it asked for.
-      const command = way === "hook" && card.harness === "claude_code" ? editable(request) : undefined;
+      const command = request.takesChanges ? editable(request) : undefined;
       return {
         kind: "permission",
         key,

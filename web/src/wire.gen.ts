@@ -522,6 +522,8 @@ export interface RequestView {
   since: Timestamp;
   /** What "always" would keep, in words. */
   suggestions?: string[];
+  /** Whether it can be allowed from here with another input than the one it asked with. */
+  takesChanges: boolean;
   /** Whether a denial from here may say why. */
   takesWords: boolean;
   text?: string;

@@ -207,6 +207,8 @@ pub struct RequestView {
     pub why_not: Option<String>,
     /// Whether a denial from here may say why.
     pub takes_words: bool,
+    /// Whether it can be allowed from here with another input than the one it asked with.
+    pub takes_changes: bool,
     /// How far beyond this once it can be allowed from here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schema(required = false))]
@@ -624,6 +626,7 @@ impl RequestView {
                 None => known.as_ref().map(|known| known.why_not(reach)),
             },
             takes_words: known.as_ref().is_some_and(|known| known.takes_words(reach)),
+            takes_changes: known.as_ref().is_some_and(|known| known.takes_changes(reach)),
             scopes: known.as_ref().map(|known| known.scopes(reach)).unwrap_or_default(),
             suggestions: known.as_ref().map(|known| known.suggestions(reach)).unwrap_or_default(),
             modes: if has_modes { PLAN_MODES.to_vec() } else { Vec::new() },

@@ -81,7 +81,7 @@ function Tool({ tool }: { tool: ToolUse }) {
 }
 
 const shownOf = (tool: string, input: unknown) =>
-  shown({ requestId: "", kind: "permission", tool, input, since: 0, takesWords: false });
+  shown({ requestId: "", kind: "permission", tool, input, since: 0, takesWords: false, takesChanges: false });
 
 /** What a call is about, on one line. */
 export function toolBrief(name: string, input: unknown): string {

@@ -109,6 +109,7 @@ const request = (requestId: string, kind: RequestView["kind"], input: unknown): 
   input,
   since: Date.now(),
   takesWords: true,
+  takesChanges: false,
 });
 
 /** One of each thing that can be asked, and subagents. */
@@ -186,6 +187,7 @@ export const answerable = (): SessionList => {
         ...one,
         key: `req_${one.requestId}`,
         way: "hook",
+        takesChanges: one.kind === "permission",
         ...(each.sessionId === "command"
           ? {
               scopes: ["session" as const, "always" as const],
@@ -306,6 +308,7 @@ export const EDIT_REQUEST: RequestView = {
   input: EDIT,
   since: at(20_000),
   takesWords: true,
+  takesChanges: false,
 };
 
 function told(eventId: string, timestampMs: number) {

@@ -23,6 +23,7 @@ const asked = (kind: RequestView["kind"], input: unknown, more: Partial<RequestV
   input,
   since: 0,
   takesWords: true,
+  takesChanges: true,
   ...more,
 });
 
@@ -40,11 +41,10 @@ test("a permission offers what its way can carry", () => {
     scopes,
     kept,
   });
-  // Only Claude Code's hook takes another command; whether a denial may say why, the daemon knows.
-  expect(offerOf(able({}, { harness: "codex" }), command)).toEqual(offer);
-  const wordless = { ...command, way: "driver", takesWords: false };
-  expect(offerOf(able({}, { harness: "gemini_cli" }), wordless)).toEqual({ ...offer, canExplain: false });
-  expect(offerOf(able({}, { harness: "opencode" }), { ...command, way: "opencode" })).toEqual(offer);
+  // Whether another command is taken, and whether a denial may say why, the daemon knows.
+  expect(offerOf(able(), { ...command, takesChanges: false })).toEqual(offer);
+  const wordless = { ...command, takesChanges: false, takesWords: false };
+  expect(offerOf(able(), wordless)).toEqual({ ...offer, canExplain: false });
   expect(offerOf(able(), asked("permission", { file_path: "/x", content: "y" }))).toEqual(offer);
 });
 

@@ -14,6 +14,7 @@ function request(kind: RequestKind, input: unknown, text?: string, tool?: string
     kind,
     since: 0,
     takesWords: true,
+    takesChanges: false,
     ...(input === undefined ? {} : { input }),
     ...(text === undefined ? {} : { text }),
     ...(tool === undefined ? {} : { tool }),

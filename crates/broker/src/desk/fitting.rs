@@ -8,7 +8,7 @@ use qd_session::decision::{Answer, Decision};
 use qd_session::monitor::RequestKind;
 use serde_json::Value;
 
-use super::{CODEX, DRIVER, HOOK, OPENCODE, Waits};
+use super::{CODEX, DRIVER, HOOK, OPENCODE, RECORDING, Waits};
 use crate::driving::unanswerable;
 
 /// Why an answer to a request cannot be given by that way; none where it can. How far an allowance
@@ -30,9 +30,14 @@ pub fn misfit(waits: &Waits, way: &str, answer: &Decision) -> Option<String> {
         (HOOK, Harness::Codex) => codex_hook(answer),
         (CODEX, _) => codex(waits.shown.kind, answer),
         (OPENCODE, _) => opencode(waits.shown.kind, answer),
+        (RECORDING, _) if is_changed(answer) => Some("a recording goes on as it did"),
         _ => None,
     };
     why.map(str::to_owned)
+}
+
+fn is_changed(answer: &Decision) -> bool {
+    matches!(answer, Decision::Allow { input: Some(_), .. })
 }
 
 /// A denial turns anything down.
@@ -74,7 +79,7 @@ fn not_asked(questions: &Option<Vec<[Option<String>; 2]>>, answers: &[Answer]) -
 
 fn codex_hook(answer: &Decision) -> Option<&'static str> {
     match answer {
-        Decision::Allow { input: Some(_), .. } => Some(NO_CHANGED_COMMAND),
+        changed if is_changed(changed) => Some(NO_CHANGED_COMMAND),
         Decision::Deny { interrupt: true, .. } => Some("Codex's hook cannot end the turn"),
         Decision::Allow { .. }
         | Decision::Deny { .. }
@@ -86,7 +91,7 @@ fn codex_hook(answer: &Decision) -> Option<&'static str> {
 
 fn codex(kind: RequestKind, answer: &Decision) -> Option<&'static str> {
     match (kind, answer) {
-        (_, Decision::Allow { input: Some(_), .. }) => Some(NO_CHANGED_COMMAND),
+        (_, changed) if is_changed(changed) => Some(NO_CHANGED_COMMAND),
         (RequestKind::Question, Decision::Deny { .. }) => {
             Some("Codex takes no refusal of a question: answer it, or interrupt the turn")
         }
@@ -108,7 +113,7 @@ fn codex(kind: RequestKind, answer: &Decision) -> Option<&'static str> {
 
 fn opencode(kind: RequestKind, answer: &Decision) -> Option<&'static str> {
     match (kind, answer) {
-        (_, Decision::Allow { input: Some(_), .. }) => Some("its server takes no changed input"),
+        (_, changed) if is_changed(changed) => Some("its server takes no changed input"),
         (RequestKind::Question | RequestKind::Plan, Decision::Deny { message: Some(_), .. }) => {
             Some("its server takes no message with a refusal: say it as the answer")
         }

@@ -87,8 +87,10 @@ pub fn unanswerable(harness: Harness, answer: &Decision) -> Option<&'static str>
     };
     let has_mode = matches!(answer, Decision::ApprovePlan { mode: Some(_) });
     let is_denial = matches!(answer, Decision::Deny { .. } | Decision::RejectPlan { .. });
+    let is_changed = matches!(answer, Decision::Allow { input: Some(_), .. });
     match harness {
         Harness::Cline if !is_denial => Some(CLINE_CANNOT),
+        _ if is_changed => Some("what its model asked for stands: it runs so, or not at all"),
         Harness::Codex if has_mode => Some("Codex goes on in the mode that it was begun in"),
         Harness::GeminiCli | Harness::KiloCode | Harness::Opencode | Harness::Acp if has_words => {
             Some("it is only told no, without words: deny it, and say them in the next prompt")

@@ -1,10 +1,14 @@
-//! A broker with one session of Claude Code, and everything that it put out.
+//! A broker with one session, of Claude Code where nothing else is said, and everything that it
+//! put out.
+
+use std::collections::BTreeMap;
 
 use qd_broker::desk::{Answering, Carried, Commanding, Declined, Errand};
 use qd_broker::hook_intake::FrameId;
 use qd_broker::sources::repositories::{Followed, Survey, Surveyed};
 use qd_broker::{Broker, Card, Input, Output, Staying};
 use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_session::Session;
 use qd_session::decision::{By, Command, Decision, Record, Scope, Standing};
 use qd_session::event::Entry;
 use qd_session::id::{DecisionId, IdempotencyKey, RequestKey, SessionId};
@@ -14,7 +18,6 @@ use serde_json::{Value, json};
 
 pub const START_MS: u64 = 1_800_000_000_000;
 
-/// A broker with one session of Claude Code, and everything that it put out.
 #[derive(Default)]
 pub struct Deck {
     pub broker: Broker,
@@ -24,6 +27,8 @@ pub struct Deck {
     pub released: Vec<FrameId>,
     pub card: Option<Card>,
     pub journal: Vec<Entry>,
+    /// The key that each request was shown with, by its agent's name of it.
+    pub keys: BTreeMap<String, RequestKey>,
     /// Nobody is there: it is played.
     pub is_recording: bool,
     /// What the files of every folder say.
@@ -62,6 +67,9 @@ impl Deck {
                 | Output::Remove(_) => {}
             }
         }
+        let requests = self.card.iter().flat_map(|card| &card.requests);
+        let shown = requests.filter_map(|one| Some((one.request_id.clone(), one.key.clone()?)));
+        self.keys.extend(shown.collect::<Vec<_>>());
         for Survey { folder, request } in surveys {
             let (now, tightening) = (self.now(), self.repository.clone());
             let followed = request.map(|(request, named)| {
@@ -78,23 +86,21 @@ impl Deck {
     pub fn hook(&mut self, mut payload: Value) -> Vec<u8> {
         payload["session_id"] = "s".into();
         payload["cwd"] = "/work/shop".into();
-        let (now, payload) = (self.now(), payload.to_string().into_bytes());
-        let signal = Signal {
-            at: now,
-            seq: 0,
-            channel: Channel::Hook,
-            direction: Direction::FromAgent,
-            file: None,
-            payload: &payload,
-        };
-        let harness = Harness::ClaudeCode;
+        let payload = payload.to_string().into_bytes();
+        self.hears(Harness::ClaudeCode, Channel::Hook, &payload);
+        payload
+    }
+
+    pub fn hears(&mut self, harness: Harness, channel: Channel, payload: &[u8]) {
+        let now = self.now();
+        let direction = Direction::FromAgent;
+        let signal = Signal { at: now, seq: 0, channel, direction, file: None, payload };
         let input = match self.is_recording {
             true => Input::Played { harness, signal },
             false => Input::Signal { harness, signal },
         };
         let outputs = self.broker.handle(now, input);
         self.take(outputs);
-        payload
     }
 
     /// The agent asks, and its forwarder stays.
@@ -134,10 +140,20 @@ impl Deck {
         card.requests[0].key.clone().expect("a key")
     }
 
+    /// Somebody answers what the card shows first.
     pub fn answers(&mut self, name: &str, answer: Decision) -> Result<Standing, Declined> {
+        self.answers_to(self.request(), name, answer)
+    }
+
+    pub fn answers_to(
+        &mut self,
+        request: RequestKey,
+        name: &str,
+        answer: Decision,
+    ) -> Result<Standing, Declined> {
         let answering = Answering {
             decision: DecisionId::new(name),
-            request: self.request(),
+            request,
             by: By { who: "operator".into(), device: name.into() },
             rule: None,
             answer,
@@ -151,6 +167,10 @@ impl Deck {
 
     pub fn brings_back(&mut self, carried: &Carried) {
         let errand = self.errands.remove(0);
+        self.comes_back(&errand, carried);
+    }
+
+    pub fn comes_back(&mut self, errand: &Errand, carried: &Carried) {
         let now = self.now();
         let outputs = self.broker.carried(now, &errand.decision, &errand.task.way(), carried);
         self.take(outputs);
@@ -158,22 +178,34 @@ impl Deck {
 
     /// Another broker, that knows what this one has written.
     pub fn restarted(&self) -> Self {
-        let session: SessionId = self.card.as_ref().expect("a card").session_id.clone();
-        let restored = self.broker.session(&session).expect("a session").clone();
         let mut again = Self { now_ms: self.now_ms, ..Self::default() };
-        for record in &self.records {
-            again.broker.recall_record(record);
-        }
-        if let Some(last) = self.records.last() {
-            again.broker.follow_records(last.link());
-        }
-        let now = again.now();
-        let session = Box::new(restored);
-        let input =
-            Input::Restored { harness: Harness::ClaudeCode, vendor_id: "s".into(), session };
-        let outputs = again.broker.handle(now, input);
-        again.take(outputs);
+        let session = self.broker.session(&self.session()).expect("a session").clone();
+        again.restores(Harness::ClaudeCode, "s", session, &self.records);
         again
+    }
+
+    /// A new broker learns what one before it has written.
+    pub fn restores(
+        &mut self,
+        harness: Harness,
+        vendor_id: &str,
+        session: Session,
+        records: &[Record],
+    ) {
+        for record in records {
+            self.broker.recall_record(record);
+        }
+        if let Some(last) = records.last() {
+            self.broker.follow_records(last.link());
+        }
+        let (now, session) = (self.now(), Box::new(session));
+        let input = Input::Restored { harness, vendor_id: vendor_id.into(), session };
+        let outputs = self.broker.handle(now, input);
+        self.take(outputs);
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.card.as_ref().expect("a card").session_id.clone()
     }
 
     pub fn written(&self) -> Vec<&'static str> {
@@ -189,7 +221,7 @@ impl Deck {
     pub fn commands(&mut self, command: Command) -> Result<Standing, Declined> {
         let commanding = Commanding {
             decision: DecisionId::new(format!("c{}", self.now_ms)),
-            session: self.card.as_ref().expect("a card").session_id.clone(),
+            session: self.session(),
             by: By { who: "operator".into(), device: "phone".into() },
             command,
             key: None,

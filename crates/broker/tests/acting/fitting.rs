@@ -66,6 +66,26 @@ fn each_kind_of_request_takes_its_own_answers_and_no_others() {
     }
 }
 
+/// Its buttons are what the daemon says, so that none of them is refused.
+#[test]
+fn a_card_says_whether_another_command_is_taken() {
+    let changed =
+        || Decision::Allow { input: Some(json!({"command": "make all"})), scope: Scope::Once };
+    let says = |deck: &Deck| deck.card.as_ref().expect("a card").requests[0].takes_changes;
+    let mut hooked = permission();
+    assert!(says(&hooked));
+    assert_eq!(hooked.answers("a", changed()), Ok(Standing::InFlight));
+    let mut played = Deck { is_recording: true, ..Deck::new() };
+    played.asks(1);
+    assert!(!says(&played));
+    refusal(played.answers("a", changed()));
+    let mut served = Served::new();
+    served.asks("per_1");
+    served.waits(1_000);
+    assert!(!says(&served));
+    refusal(served.answers("per_1", "a", changed()));
+}
+
 #[test]
 fn an_answer_to_what_was_not_asked_is_refused() {
     let mut deck = question();

@@ -27,13 +27,13 @@ fn an_answer_in_doubt_is_sent_again_after_a_while() {
     let mut served = asking();
     assert_eq!(served.answers("per_1", "a", allow()), Ok(Standing::InFlight));
     let (errand, _) = served.errand(0);
-    served.brings_back(&errand, &Carried::Lost);
+    served.comes_back(&errand, &Carried::Lost);
     assert!(served.errands.is_empty(), "the agent may say at once that it arrived");
     assert!(served.broker.next_wake().is_some());
     served.waits(6_000);
     let (again, request) = served.errand(0);
     assert_eq!((&again, request.as_str()), (&errand, "per_1"));
-    served.brings_back(&again, &Carried::Delivered);
+    served.comes_back(&again, &Carried::Delivered);
     served.replied("per_1");
     assert_eq!(served.written(), ["given", "delivered", "confirmed"]);
 }
@@ -43,10 +43,10 @@ fn a_second_copy_that_is_turned_away_does_not_say_that_the_first_had_failed() {
     let mut served = asking();
     served.answers("per_1", "a", allow()).expect("taken");
     let (errand, _) = served.errand(0);
-    served.brings_back(&errand, &Carried::Lost);
+    served.comes_back(&errand, &Carried::Lost);
     served.waits(6_000);
     let (again, _) = served.errand(0);
-    served.brings_back(&again, &gone());
+    served.comes_back(&again, &gone());
     assert_eq!(served.written(), ["given"], "the first may have arrived");
     assert!(matches!(
         served.answers("per_1", "b", deny()),
@@ -67,7 +67,7 @@ fn after_a_restart_it_is_sent_again_as_soon_as_its_server_is_heard() {
     served.busy();
     let (again, request) = served.errand(0);
     assert_eq!(request, "per_1");
-    served.brings_back(&again, &Carried::Delivered);
+    served.comes_back(&again, &Carried::Delivered);
     served.replied("per_1");
     assert_eq!(served.written(), ["given", "delivered", "confirmed"]);
 }
@@ -203,7 +203,7 @@ impl World {
             }
             _ => self.reaches_server(&errand.decision, &request),
         };
-        self.served.brings_back(&errand, &carried);
+        self.served.comes_back(&errand, &carried);
     }
 
     fn server_tells(&mut self) {
