@@ -201,6 +201,9 @@ impl Broker {
     ) -> (Result<Taken, Declined>, Vec<Output>) {
         let session = self.desk.session_of(&answering.request).cloned();
         let reach = session.as_ref().map_or(Reach::Nowhere, |id| self.reach(id));
+        if let Some(session) = &session {
+            self.note_watcher(session);
+        }
         let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
         let taken = self.desk.answer(now, answering, reach, &mut desk_outputs);
         self.pass_on(desk_outputs, &mut outputs);

@@ -211,7 +211,7 @@ impl Broker {
         let effective = self.ruling.effective(&tracked.session, &layer);
         let verdict = effective.judge(&Asked { led_to, ..case.asked(cwd.as_deref()) });
         let reach = tracked.reach;
-        let answering = answer_by(&verdict, key);
+        let answering = answer_by(&verdict, key).map(|one| self.desk.fitted(one, reach));
         let mut desk_outputs = Vec::new();
         // Whoever was first stays first, and what cannot be given this way a person gives.
         let given = answering.is_some_and(|one| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_harness::waiting_hook::Asked;
-use qd_session::decision::{Decided, Offer, Shown, Standing, Subject};
+use qd_session::decision::{Decided, Decision, Offer, Shown, Standing, Subject};
 use qd_session::id::{RequestId, RequestKey, SessionId};
 use qd_session::machine::ToolCall;
 use qd_session::moment::Timestamp;
@@ -102,6 +102,18 @@ impl Desk {
             input: hook.map(|(_, asked)| asked.whole_input()).or_else(|| waits.ask.input.clone()),
             frame: hook.map(|(frame, _)| *frame),
         })
+    }
+
+    /// A rule's answer as its agent takes it: one that takes no words is only told no.
+    pub fn fitted(&self, mut answering: Answering, reach: Reach) -> Answering {
+        let takes_words =
+            self.open.get(&answering.request).is_some_and(|waits| waits.takes_words(reach));
+        if let Decision::Deny { message, .. } = &mut answering.answer
+            && !takes_words
+        {
+            *message = None;
+        }
+        answering
     }
 
     /// A rule has said yes or no to a call of a session that we drive, and nobody was asked.

@@ -571,8 +571,13 @@ impl OpenRequest<'_> {
 
     /// Whether a denial may say why.
     pub fn takes_words(&self, reach: Reach) -> bool {
-        let denied = Decision::Deny { message: Some(String::new()), interrupt: false };
-        self.waits.way(reach).is_some_and(|way| misfit(self.waits, way, &denied).is_none())
+        self.waits.takes_words(reach)
+    }
+
+    /// Whether something else than what was asked for can be allowed.
+    pub fn takes_changes(&self, reach: Reach) -> bool {
+        let input = Some(serde_json::Value::Null);
+        self.waits.takes(reach, &Decision::Allow { input, scope: Scope::Once })
     }
 
     /// How far beyond this once it can be allowed.
@@ -590,6 +595,14 @@ impl OpenRequest<'_> {
 }
 
 impl Waits {
+    fn takes_words(&self, reach: Reach) -> bool {
+        self.takes(reach, &Decision::Deny { message: Some(String::new()), interrupt: false })
+    }
+
+    fn takes(&self, reach: Reach, answer: &Decision) -> bool {
+        self.way(reach).is_some_and(|way| misfit(self, way, answer).is_none())
+    }
+
     fn way(&self, reach: Reach) -> Option<&'static str> {
         match (&self.hook, reach) {
             (_, Reach::Driver) => Some(DRIVER),

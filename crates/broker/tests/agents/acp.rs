@@ -125,7 +125,7 @@ impl Product {
         let id = agent.vendor_session.clone().expect("it said its id");
         agent.prompt("another");
         model.wait_for_request("the second prompt", |request| {
-            request.body.to_string().contains("another")
+            request.is_scripted() && request.brings("another")
         })?;
         agent.cancel();
         gate.open();

@@ -92,7 +92,7 @@ fn claude_code_is_resumed_by_its_id_after_it_was_killed_in_the_middle() -> Resul
     let id = agent.vendor_session.clone().expect("it said its id");
     agent.prompt("another");
     model.wait_for_request("the second prompt", |request| {
-        request.body.to_string().contains("another")
+        request.is_scripted() && request.brings("another")
     })?;
     agent.cancel();
     gate.open();

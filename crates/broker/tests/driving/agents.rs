@@ -1,9 +1,14 @@
 //! Agents with their own tools: what they are told again, and what they cannot be told.
 
+use std::path::Path;
+
+use qd_broker::Input;
 use qd_broker::desk::Declined;
 use qd_broker::driving::{Report, Work};
+use qd_broker::policy_file::PolicyFile;
 use qd_harness::Harness;
 use qd_session::decision::{Answer, Command, Decision, Scope};
+use qd_session::logbook::Used;
 use qd_session::machine::{
     HarnessAnswer, HarnessTrouble, Process, RetryTarget, Setup, ToolCall, Tools, TroubleKind,
 };
@@ -43,7 +48,7 @@ fn an_agent_that_has_begun_is_not_told_the_same_again() {
     let fails = |deck: &mut Deck, turn| {
         let trouble = TroubleKind::Passing;
         let trouble = HarnessTrouble { trouble, message: "busy".into(), retry_after_ms: None };
-        deck.reports(Report::Failed { turn, trouble, failure: None });
+        deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
         deck.command(Command::Retry { target: RetryTarget::Llm }).expect("it failed");
         deck.surveys();
         deck.sending()
@@ -101,6 +106,31 @@ fn an_answer_that_would_lose_its_words_is_refused() {
         let why = refused(&mut deck, Decision::Deny { message, interrupt: false });
         assert!(why.starts_with("it is only told no"), "{why}");
         deck.answer(Decision::Deny { message: None, interrupt: false }).expect("taken");
+    }
+}
+
+/// Its reason is for those who can hear it; the denial is for all.
+#[test]
+fn a_rule_denies_without_words_where_an_agent_takes_none() {
+    let text = "[[rule]]\nname = \"no make\"\neffect = \"deny\"\ncommand = \"make *\"\n";
+    let policy = || PolicyFile::parsed(text, Path::new("/home/u")).policy;
+    let why = "Denied by the rule `no make`.";
+    for (harness, message) in [
+        (Harness::ClaudeCode, Some(why)),
+        (Harness::Codex, Some(why)),
+        (Harness::GeminiCli, None),
+        (Harness::Opencode, None),
+        (Harness::KiloCode, None),
+        (Harness::Acp, None),
+    ] {
+        let mut deck = of(harness);
+        deck.hands_in(Input::Policy(policy()));
+        let turn = deck.prompt("Build it");
+        let call = call("bash", json!({"command": "make all"}));
+        deck.reports(Report::ApprovalAsked { turn, call });
+        let message = message.map(Into::into);
+        assert_eq!(answered(&mut deck), HarnessAnswer::Rejected { message }, "{harness:?}");
+        assert!(deck.card().requests.is_empty(), "{harness:?} asks nobody");
     }
 }
 

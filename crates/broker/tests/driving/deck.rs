@@ -2,6 +2,7 @@
 
 use qd_broker::desk::{Answering, Commanding, Declined};
 use qd_broker::driving::{Ground, Job, Report, Sending, Spawning, Work};
+use qd_broker::sources::repositories::{Followed, Survey, Surveyed};
 use qd_broker::{Broker, Card, Input, Output};
 use qd_harness::native::{StopReason, StreamEvent};
 use qd_harness::{Channel, Direction, Harness, Signal};
@@ -77,6 +78,7 @@ impl Deck {
     }
 
     pub fn take(&mut self, outputs: Vec<Output>) {
+        let mut surveys = Vec::new();
         for output in outputs {
             match output {
                 Output::Append(entry) => {
@@ -101,15 +103,23 @@ impl Deck {
                     self.changes.push(*shown);
                 }
                 Output::Streamed(event) => self.pieces.push(*event),
+                Output::Survey(survey) => surveys.push(survey),
                 Output::Remove(session) => self.removed.push(session),
                 Output::Show(_)
                 | Output::Locate(_)
                 | Output::LookInto { .. }
-                | Output::Survey(_)
                 | Output::Carry(_)
                 | Output::Release(_)
                 | Output::Settled(_) => {}
             }
+        }
+        for Survey { folder, request } in surveys {
+            let followed = request.map(|(request, named)| {
+                let led_to = named.iter().map(|_| None).collect();
+                Followed { request, named, led_to }
+            });
+            let tightening = self.repository.clone();
+            self.hands_in(Input::Surveyed(Surveyed { folder, tightening, followed }));
         }
     }
 

@@ -68,6 +68,12 @@ impl World {
         thread
     }
 
+    /// Until the turn that was begun last is over, not only the one before it.
+    async fn rests(&mut self) {
+        self.board.until_state("thinking").await;
+        self.board.until_state("idle").await;
+    }
+
     /// The call without a result, by the thread's rollout.
     async fn open_call(&self, thread: &str) -> CallId {
         let deadline = Instant::now() + PATIENCE;
@@ -358,7 +364,7 @@ async fn a_session_is_prompted_steered_and_interrupted() -> Result<()> {
     assert_eq!(world.carry(&thread, prompt("and quickly")).await, DONE);
     gate.open();
     world.codex.wait_for_text("Quickly then.")?;
-    world.board.until_state("idle").await;
+    world.rests().await;
 
     let gate = Gate::new();
     world.model.then(Script::new().replies(Reply::says("For ever.").held_before_end(&gate)));
@@ -397,7 +403,7 @@ async fn nobody_is_asked_from_the_next_turn_on_until_it_is_ended() -> Result<()>
     world.codex.submit("make the file second")?;
     world.codex.wait_for_text("The second is there.")?;
     assert!(world.made("second").exists());
-    world.board.until_state("idle").await;
+    world.rests().await;
 
     let expecting = Expecting::Yolo;
     let end = Task::EndYolo { before, expecting };

@@ -42,6 +42,7 @@ impl Broker {
                 return (Err(why), outputs);
             }
         };
+        self.note_watcher(&session);
         let mut desk_outputs = Vec::new();
         let task = Task::Drive { session: session.clone(), events: vec![event] };
         let taken = self.desk.command(now, commanding, task, &mut desk_outputs);
@@ -147,9 +148,13 @@ impl Broker {
             let seen = self.budget_seen(now, session);
             self.journal(session, Entry::new(session.clone(), now, seen), outputs);
         }
-        let Some(drive) = self.drives.sessions.get_mut(session) else { return };
-        // Whoever writes or presses something is watching.
-        drive.unwatched = 0;
+    }
+
+    /// Whoever writes or presses something is watching.
+    pub(in crate::broker) fn note_watcher(&mut self, session: &SessionId) {
+        if let Some(drive) = self.drives.sessions.get_mut(session) {
+            drive.unwatched = 0;
+        }
     }
 }
 
