@@ -58,6 +58,11 @@ impl Request {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// The script answered it: it is no title or the like.
+    pub fn is_scripted(&self) -> bool {
+        matches!(self.answer, Answer::Scripted(_))
+    }
+
     /// What is new in it contains `text`, from the user or a tool.
     pub fn brings(&self, text: &str) -> bool {
         self.conversation.as_ref().is_some_and(|conversation| {
