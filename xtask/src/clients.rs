@@ -6,17 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{npm, run};
+use crate::{debian, npm};
 
 pub fn install() -> Result<()> {
-    if !Path::new(TMUX).exists() {
-        run("apt-get", &["install", "--yes", "--no-install-recommends", "tmux"])
-            .context("the tests of terminals need Debian's tmux")?;
-    }
+    debian::install("tmux")?;
     npm::install(&folder("clients"))
 }
-
-const TMUX: &str = "/usr/bin/tmux";
 
 /// The program that `bench usage` measures beside ours.
 pub fn ccusage() -> Result<PathBuf> {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{Counts, counted, npm, run, target};
+use crate::{Counts, counted, debian, npm, run, target};
 
 /// Checks and tries the page; `qd` is built for it.
 pub fn test() -> Result<Counts> {
@@ -37,11 +37,7 @@ pub fn bench() -> Result<()> {
 
 fn prepare() -> Result<()> {
     npm::install(&folder())?;
-    if !Path::new(CHROMIUM).exists() {
-        run("apt-get", &["install", "--yes", "--no-install-recommends", "chromium"])
-            .context("the page's tests need Debian's chromium")?;
-    }
-    Ok(())
+    debian::install("chromium")
 }
 
 fn build() -> Result<()> {
@@ -79,5 +75,3 @@ fn script(words: &[&str]) -> Result<Counts> {
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../web")
 }
-
-const CHROMIUM: &str = "/usr/bin/chromium";

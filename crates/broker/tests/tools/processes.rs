@@ -41,7 +41,8 @@ async fn nothing_is_left_when_a_command_ends() {
 #[tokio::test]
 async fn nothing_is_left_when_the_time_is_up() {
     let ended = "[stopped: it ran longer than 15000 ms]";
-    join_all(WAYS.map(|(way, command)| check(way, command, "sleep 600", 15_000, ended))).await;
+    join_all(WAYS.map(|(way, command)| Box::pin(check(way, command, "sleep 600", 15_000, ended))))
+        .await;
 }
 
 /// One that is never where one looks: each forks the next and ends.

@@ -114,10 +114,7 @@ impl Handler {
             }
             "suggestion.shown" => {}
             "todo.updated" => self.todos(at, &id, properties.todos?, told),
-            "message.part.delta"
-            | "message.part.removed"
-            | "message.removed"
-            | "session.diff" => {}
+            "message.part.delta" | "message.part.removed" | "message.removed" | "session.diff" => {}
             "session.drain.interrupted" => {
                 let aborted = self.session(&id, at).was_drained();
                 aborted.into_iter().for_each(|fact| told.push(&id, fact));
