@@ -14,7 +14,7 @@ use qd_broker::history::{Bookkeeper, Books, Searcher};
 use qd_broker::hook_intake;
 use qd_broker::notices::Notices;
 use qd_broker::runtime::{Runtime, Settings};
-use qd_broker::sources::places::places;
+use qd_broker::sources::places::{Place, places};
 use qd_broker::telemetry::Exporter;
 use qd_harness::usage::PriceTable;
 use qd_server::{Doors, PORT, Records, Server, Tokens};
@@ -88,8 +88,10 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         keep_observed_hooks(&mut runtime, paths)?;
     }
     let mut zone = Zone::of_operator();
+    let mut counted = places(&paths.home, &settings.environment);
+    counted.push(Place::journal(paths.journal()));
     let (bookkeeper, news) = Bookkeeper::start(Books {
-        places: places(&paths.home, &settings.environment),
+        places: counted,
         index: paths.usage_index(),
         prices,
         offset: Box::new(move |at| zone.offset(at)),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use qd_broker::history::{By, History, Query};
-use qd_broker::sources::places::places;
+use qd_broker::sources::places::{Place, places};
 
 use crate::config::Config;
 use crate::paper::Paper;
@@ -86,7 +86,8 @@ pub fn usage(args: &UsageArgs, paths: &Paths) -> Result<()> {
         None => Ok(None),
     };
     let query = Query { since: day(&args.since)?, until: day(&args.until)?, by: args.by.by() };
-    let places = places(&paths.home, &std::env::vars_os().collect());
+    let mut places = places(&paths.home, &std::env::vars_os().collect());
+    places.push(Place::journal(paths.journal()));
     let mut history = History::open(places, Some(&paths.usage_index()));
     while_drawn(|progress| history.refresh(progress));
     let report = history.report(query, &prices, |at| zone.offset(at));

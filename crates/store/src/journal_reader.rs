@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use qd_session::id::SessionId;
+
 use crate::Result;
 use crate::read::{Loaded, Numbered, Reader};
 use crate::schema;
@@ -25,6 +27,21 @@ impl JournalReader {
     /// ones are left out.
     pub fn entries(&self, after: u64, count_max: usize) -> Result<Vec<Numbered>> {
         self.reader.entries(after, count_max)
+    }
+
+    /// The same of one harness's sessions.
+    pub fn entries_of(&self, harness: &str, after: u64, count_max: usize) -> Result<Vec<Numbered>> {
+        self.reader.entries_of(harness, after, count_max)
+    }
+
+    /// The number of the entry that was written last.
+    pub fn last(&self) -> Result<u64> {
+        self.reader.last()
+    }
+
+    /// One session as it is now.
+    pub fn load_session(&self, session: &SessionId) -> Result<Loaded> {
+        self.reader.load_session(session)
     }
 
     /// All sessions as of one moment.

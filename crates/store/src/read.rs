@@ -8,7 +8,7 @@ use qd_session::Session;
 use qd_session::event::Entry;
 use qd_session::id::SessionId;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Rows, params};
 
 use crate::batch::{Alias, Delivery};
 use crate::decision_log::{self, Ends, RecordLine};
@@ -110,15 +110,28 @@ impl Reader {
                  JOIN session ON session.id = entry.session
                  WHERE entry.seq > ?1 ORDER BY entry.seq LIMIT ?2";
             let mut entries = connection.prepare_cached(sql)?;
-            let mut rows = entries.query(params![number(after), count_max.min(PAGE_ROWS_MAX)])?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let name = SessionId::new(row.get::<_, String>(1)?);
-                let entry = entry_in(row.get_ref(2)?, &name).ok();
-                let seq = row.get(0)?;
-                found.extend(entry.map(|entry| Numbered { seq, entry }));
-            }
-            Ok(found)
+            numbered(entries.query(params![number(after), count_max.min(PAGE_ROWS_MAX)])?)
+        })
+    }
+
+    /// Entries of one harness's sessions after this number; damaged ones are left out.
+    pub fn entries_of(&self, harness: &str, after: u64, count_max: usize) -> Result<Vec<Numbered>> {
+        self.with(|connection| {
+            let sql = "SELECT entry.seq, session.name, entry.body FROM entry
+                 JOIN session ON session.id = entry.session
+                 WHERE entry.seq > ?1
+                     AND entry.session IN (SELECT session FROM alias WHERE harness = ?3)
+                 ORDER BY entry.seq LIMIT ?2";
+            let mut entries = connection.prepare_cached(sql)?;
+            let count = count_max.min(PAGE_ROWS_MAX);
+            numbered(entries.query(params![number(after), count, harness])?)
+        })
+    }
+
+    /// The number of the entry that was written last.
+    pub fn last(&self) -> Result<u64> {
+        self.with(|connection| {
+            Ok(connection.query_row("SELECT last FROM sequence", [], |row| row.get(0))?)
         })
     }
 
@@ -233,6 +246,18 @@ impl Reader {
         moment.commit()?;
         Ok(answer)
     }
+}
+
+/// Rows of a number, a session's name and an entry.
+fn numbered(mut rows: Rows<'_>) -> Result<Vec<Numbered>> {
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name = SessionId::new(row.get::<_, String>(1)?);
+        let entry = entry_in(row.get_ref(2)?, &name).ok();
+        let seq = row.get(0)?;
+        found.extend(entry.map(|entry| Numbered { seq, entry }));
+    }
+    Ok(found)
 }
 
 fn row_of(connection: &Connection, name: &SessionId) -> Result<Option<Row>> {

@@ -28,6 +28,8 @@ pub enum FileKind {
     Lines,
     /// OpenCode's, or Kilo's.
     Database,
+    /// Ours.
+    Journal,
 }
 
 /// Something that could not be read. The rest was.
@@ -56,7 +58,10 @@ pub fn find(places: &[Place]) -> (Vec<FoundFile>, Vec<Trouble>) {
         search.place = place.path.as_path().into();
         match place.kind {
             PlaceKind::Transcripts => search.enter(place, &place.path, 0),
-            PlaceKind::Data => search.look_for_database(place),
+            PlaceKind::Data => search.look_for(place, FileKind::Database, place.database()),
+            PlaceKind::Journal => {
+                search.look_for(place, FileKind::Journal, Some(place.path.clone()));
+            }
             PlaceKind::Registry | PlaceKind::Locks | PlaceKind::Socket => {}
         }
         // By their bytes; part by part would take ten times as long.
@@ -102,9 +107,9 @@ impl Search {
         }
     }
 
-    fn look_for_database(&mut self, place: &Place) {
-        if let Some(path) = place.database().filter(|path| path.is_file()) {
-            self.push(place, FileKind::Database, path);
+    fn look_for(&mut self, place: &Place, kind: FileKind, path: Option<PathBuf>) {
+        if let Some(path) = path.filter(|path| path.is_file()) {
+            self.push(place, kind, path);
         }
     }
 

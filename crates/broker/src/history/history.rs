@@ -82,7 +82,10 @@ impl History {
         let mut history = Self {
             places: places
                 .into_iter()
-                .filter(|place| matches!(place.kind, PlaceKind::Transcripts | PlaceKind::Data))
+                .filter(|place| match place.kind {
+                    PlaceKind::Transcripts | PlaceKind::Data | PlaceKind::Journal => true,
+                    PlaceKind::Registry | PlaceKind::Locks | PlaceKind::Socket => false,
+                })
                 .collect(),
             index: None,
             index_path: index.unwrap_or(Path::new("")).to_owned(),

@@ -14,6 +14,7 @@ mod database;
 mod finding;
 #[expect(clippy::module_inception, reason = "the noun inside it")]
 mod history;
+mod journal;
 mod ledger;
 mod live;
 mod names;

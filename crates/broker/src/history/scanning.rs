@@ -9,10 +9,10 @@ use memchr::memmem::Finder;
 use qd_harness::usage::{FileReader, Reading};
 use serde::{Deserialize, Serialize};
 
-use super::database;
 use super::finding::{FileKind, FoundFile, Trouble};
 use super::portion::Portion;
 use super::window::{Lines, Mark, Reached, Window, is_unchanged};
+use super::{database, journal};
 use crate::limits::HISTORY_THREADS;
 use crate::sources::tail::{Seen, open};
 
@@ -41,7 +41,8 @@ impl Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     pub(super) seen: Seen,
-    /// Where the next line begins; in a database, the last row that was looked at.
+    /// Where the next line begins; in a database, the last row that was looked at; in the journal,
+    /// the last entry.
     pub(super) offset: u64,
     pub(super) mark: Mark,
 }
@@ -115,6 +116,7 @@ impl Job {
         let scanned = match self.file.kind {
             FileKind::Lines => self.read(window, progress),
             FileKind::Database => return database::read(self),
+            FileKind::Journal => return journal::read(self),
         };
         match scanned {
             Ok(scanned) => scanned,

@@ -318,7 +318,12 @@ impl Runtime {
 
     fn hear_report(&mut self, (session, report): (SessionId, Report)) {
         log_report(&session, &report);
+        let is_answer = matches!(report, Report::Completed { .. } | Report::Failed { .. });
         self.hand_in(now(), Input::Reported { session, report });
+        // What a model of ours took stands in the journal, where no line tells of it.
+        if let Some(books) = self.books.as_ref().filter(|_| is_answer) {
+            books.keeper.look();
+        }
     }
 
     /// Somebody wants a session.

@@ -29,9 +29,16 @@ pub enum PlaceKind {
     Socket,
     /// Where it keeps its own database: a sign that it is used here, and nothing to read.
     Data,
+    /// Our own journal: all that sessions of ours have left.
+    Journal,
 }
 
 impl Place {
+    /// Where answers stand that no client has written down.
+    pub fn journal(path: PathBuf) -> Self {
+        Self { harness: Harness::Native, kind: PlaceKind::Journal, path }
+    }
+
     /// The database that OpenCode or Kilo keeps its sessions in: it has the name of its folder, as
     /// `opencode/opencode.db`. It need not be there.
     pub fn database(&self) -> Option<PathBuf> {
@@ -45,7 +52,7 @@ impl Place {
         match self.kind {
             PlaceKind::Transcripts => Some(Channel::Transcript),
             PlaceKind::Registry => Some(Channel::Registry),
-            PlaceKind::Locks | PlaceKind::Socket | PlaceKind::Data => None,
+            PlaceKind::Locks | PlaceKind::Socket | PlaceKind::Data | PlaceKind::Journal => None,
         }
     }
 
@@ -85,7 +92,7 @@ impl Place {
             (_, PlaceKind::Locks) => {
                 |file| is(file, "lock") && !file.as_os_str().as_encoded_bytes().starts_with(b".")
             }
-            (_, PlaceKind::Socket | PlaceKind::Data) => |_| false,
+            (_, PlaceKind::Socket | PlaceKind::Data | PlaceKind::Journal) => |_| false,
         }
     }
 }

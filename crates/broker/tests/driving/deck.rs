@@ -233,6 +233,7 @@ impl Deck {
             calls: calls.iter().map(called).collect(),
             message: json!({"blocks": calls.len()}),
             used: Used { input_tokens: 100, output_tokens: 10, ..Used::default() },
+            ..Frozen::default()
         };
         let (turn, text) = (turn.clone(), Some("All done.".into()));
         let frozen = Some(Box::new(frozen));

@@ -667,7 +667,8 @@ impl World {
             });
         }
         let used = Used { input_tokens: 10, output_tokens: 1, ..Used::default() };
-        Frozen { message: json!({"calls": made.len()}), calls: made, used }
+        let message = json!({"calls": made.len()});
+        Frozen { message, calls: made, used, ..Frozen::default() }
     }
 
     fn tool(&mut self, session: &SessionId, order: ToolOrder) {

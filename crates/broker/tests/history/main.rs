@@ -2,6 +2,7 @@
 //! files that nobody wants to meet.
 
 mod bad_input;
+mod journal;
 mod live;
 mod search;
 

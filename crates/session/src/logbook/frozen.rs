@@ -1,6 +1,7 @@
 //! A complete answer of a model, as it is kept and given back.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,9 @@ pub struct Frozen {
     /// The whole message as its provider wants it back: texts, calls, signed thoughts.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub message: Value,
+    /// Who gave it, where we asked a provider ourselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
     #[serde(default)]
     pub used: Used,
 }

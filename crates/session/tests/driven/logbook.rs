@@ -105,7 +105,8 @@ fn frozen(calls: &[&str]) -> Frozen {
         arguments: json!({"command": "make"}),
     };
     let used = Used { input_tokens: 5, output_tokens: 2, ..Used::default() };
-    Frozen { calls: calls.iter().map(called).collect(), message: json!({"as": "it came"}), used }
+    let calls = calls.iter().map(called).collect();
+    Frozen { calls, message: json!({"as": "it came"}), used, ..Frozen::default() }
 }
 
 /// What each call of the conversation got.

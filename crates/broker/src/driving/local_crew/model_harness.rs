@@ -180,7 +180,7 @@ impl ModelHarness {
             }
             Heard::Piece(Piece::End { reason, message, usage }) => {
                 let (text, stop) = (message.text(), reason);
-                let frozen = Some(Box::new(frozen(&message, used(&usage))));
+                let frozen = Some(Box::new(frozen(&message, &endpoint.model, used(&usage))));
                 tell.tell(Report::Completed { turn, text, stop, frozen }).await;
                 return Told::Last;
             }
@@ -226,7 +226,7 @@ fn conversation(messages: &[Arc<Message>]) -> Conversation {
     conversation
 }
 
-fn frozen(message: &AssistantMessage, used: Used) -> Frozen {
+fn frozen(message: &AssistantMessage, model: &str, used: Used) -> Frozen {
     let called = message.calls().map(|call| Called {
         call_id: call.call_id.clone(),
         name: call.name.clone(),
@@ -234,7 +234,7 @@ fn frozen(message: &AssistantMessage, used: Used) -> Frozen {
     });
     let calls = called.collect();
     let message = serde_json::to_value(message).expect("a message is plain data");
-    Frozen { calls, message, used }
+    Frozen { calls, message, model: Some(model.into()), used }
 }
 
 fn used(prices: &PriceTable, model: &str, usage: &Usage) -> Used {

@@ -57,6 +57,8 @@ fn it_asks_is_denied_then_edits_and_a_hook_commits() {
     driven.send("the last one");
     driven.is("task_complete");
     assert!(driven.told_model().contains("It is written."), "it remembers");
+    let usage = driven.must(&["usage", "--by", "session", "--json"]);
+    assert!(usage.contains(&driven.session), "what it cost is counted: {usage}");
 }
 
 /// A command that runs into its limit has a result, and the provider, which refuses a call without
