@@ -12,6 +12,23 @@ use crate::daemon::{Daemon, escaped};
 use crate::paths::Paths;
 use crate::session_line::plain;
 
+/// How it is said what became of an answer or a command
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Telling {
+    /// Print what the daemon said, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A command that needs no more words
+#[derive(Debug, Args)]
+pub struct PlainArgs {
+    /// A session: its id, or a beginning of it that is unique
+    session: String,
+    #[command(flatten)]
+    telling: Telling,
+}
+
 /// Allow what an agent asks for, or approve its plan
 #[derive(Debug, Args)]
 pub struct ApproveArgs {
@@ -23,6 +40,8 @@ pub struct ApproveArgs {
     /// The mode that follows a plan, in the client's words
     #[arg(long)]
     mode: Option<String>,
+    #[command(flatten)]
+    telling: Telling,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -54,6 +73,8 @@ pub struct DenyArgs {
     /// End its turn as well
     #[arg(long)]
     interrupt: bool,
+    #[command(flatten)]
+    telling: Telling,
 }
 
 /// Answer an agent's question
@@ -66,6 +87,8 @@ pub struct AnswerArgs {
     session: String,
     #[arg(required = true)]
     text: Vec<String>,
+    #[command(flatten)]
+    telling: Telling,
 }
 
 /// Give a session its next prompt
@@ -75,6 +98,8 @@ pub struct SendArgs {
     session: String,
     #[arg(required = true)]
     text: Vec<String>,
+    #[command(flatten)]
+    telling: Telling,
 }
 
 /// Switch a session's YOLO on or off: with it, it asks nobody
@@ -84,6 +109,8 @@ pub struct YoloArgs {
     session: String,
     #[arg(value_enum, default_value = "on")]
     switch: Switch,
+    #[command(flatten)]
+    telling: Telling,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,7 +126,7 @@ pub async fn approve(args: &ApproveArgs, paths: &Paths) -> Result<()> {
         Some("plan") => json!({ "type": "approve_plan", "mode": args.mode }),
         _ => json!({ "type": "allow", "scope": args.scope.name() }),
     };
-    decide(&daemon, &request, decision).await
+    decide(&daemon, &request, decision, args.telling).await
 }
 
 pub async fn deny(args: &DenyArgs, paths: &Paths) -> Result<()> {
@@ -111,7 +138,7 @@ pub async fn deny(args: &DenyArgs, paths: &Paths) -> Result<()> {
         }
         _ => json!({ "type": "deny", "message": args.message, "interrupt": args.interrupt }),
     };
-    decide(&daemon, &request, decision).await
+    decide(&daemon, &request, decision, args.telling).await
 }
 
 pub async fn answer(args: &AnswerArgs, paths: &Paths) -> Result<()> {
@@ -134,7 +161,8 @@ pub async fn answer(args: &AnswerArgs, paths: &Paths) -> Result<()> {
             json!({ "question": name, "values": values(question, text) })
         })
         .collect();
-    decide(&daemon, &request, json!({ "type": "answer", "answers": answers })).await
+    let decision = json!({ "type": "answer", "answers": answers });
+    decide(&daemon, &request, decision, args.telling).await
 }
 
 fn questions(request: &Value) -> Vec<Value> {
@@ -183,26 +211,37 @@ fn values(question: &Value, text: &str) -> Vec<String> {
 
 pub async fn send(args: &SendArgs, paths: &Paths) -> Result<()> {
     let body = json!({ "text": args.text.join(" ") });
-    command(paths, &args.session, "input", &body).await
+    command(paths, &args.session, "input", &body, args.telling).await
 }
 
 pub async fn yolo(args: &YoloArgs, paths: &Paths) -> Result<()> {
-    command(paths, &args.session, "yolo", &json!({ "on": args.switch == Switch::On })).await
+    let body = json!({ "on": args.switch == Switch::On });
+    command(paths, &args.session, "yolo", &body, args.telling).await
+}
+
+pub async fn plain_command(args: &PlainArgs, what: &str, paths: &Paths) -> Result<()> {
+    command(paths, &args.session, what, &json!({}), args.telling).await
 }
 
 /// A command to a session.
-pub async fn command(paths: &Paths, session: &str, what: &str, body: &Value) -> Result<()> {
+pub async fn command(
+    paths: &Paths,
+    session: &str,
+    what: &str,
+    body: &Value,
+    telling: Telling,
+) -> Result<()> {
     let path = format!("/api/sessions/{}/{what}", escaped(session));
     let answer = Daemon::at(paths).post_json(&path, body).await?;
-    tell(&answer)
+    telling.tell(&answer)
 }
 
 /// Goes on with a session here, in this terminal: becomes the client's own program.
-pub async fn resume(session: &str, paths: &Paths) -> Result<()> {
-    let path = format!("/api/live/sessions/{}", escaped(session));
+pub async fn resume(args: &PlainArgs, paths: &Paths) -> Result<()> {
+    let path = format!("/api/live/sessions/{}", escaped(&args.session));
     let card = Daemon::at(paths).get(&path).await?["card"].take();
     if card["drive"].is_object() {
-        return command(paths, session, "resume", &json!({})).await;
+        return plain_command(args, "resume", paths).await;
     }
     if let Some(why) = card["capabilities"]["why"]["canResume"].as_str() {
         bail!("{why}; go on with it where it runs");
@@ -252,19 +291,22 @@ async fn waiting(daemon: &Daemon, word: &str, kinds: &[&str]) -> Result<Value> {
     bail!("it waits for several things; name one: {}", all.join(", "))
 }
 
-async fn decide(daemon: &Daemon, request: &Value, decision: Value) -> Result<()> {
+async fn decide(daemon: &Daemon, request: &Value, decision: Value, telling: Telling) -> Result<()> {
     let Some(key) = request["key"].as_str() else { bail!("it cannot be answered from here") };
     if request["way"].is_null() {
         bail!("{}", plain(request["whyNot"].as_str().unwrap_or("it cannot be answered from here")));
     }
     let path = format!("/api/requests/{}/decision", escaped(key));
-    tell(&daemon.post_json(&path, &json!({ "decision": decision })).await?)
+    telling.tell(&daemon.post_json(&path, &json!({ "decision": decision })).await?)
 }
 
-fn tell(answer: &Value) -> Result<()> {
-    let state = plain(answer["state"].as_str().unwrap_or("done"));
-    writeln!(io::stdout(), "{state}")?;
-    Ok(())
+impl Telling {
+    fn tell(self, answer: &Value) -> Result<()> {
+        let words = || plain(answer["state"].as_str().unwrap_or("done"));
+        let said = if self.json { answer.to_string() } else { words() };
+        writeln!(io::stdout(), "{said}")?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -100,26 +100,14 @@ enum Command {
     Answer(act::AnswerArgs),
     Send(act::SendArgs),
     /// End a session's turn
-    Interrupt {
-        /// A session: its id, or a beginning of it that is unique
-        session: String,
-    },
+    Interrupt(act::PlainArgs),
     /// Ask a session's process to end
-    Stop {
-        /// A session: its id, or a beginning of it that is unique
-        session: String,
-    },
+    Stop(act::PlainArgs),
     /// Bring a session's terminal to the front, where it runs in tmux
-    Focus {
-        /// A session: its id, or a beginning of it that is unique
-        session: String,
-    },
+    Focus(act::PlainArgs),
     Yolo(act::YoloArgs),
     /// Go on with a session: one that has ended in this terminal, one that is driven where it was held
-    Resume {
-        /// A session: its id, or a beginning of it that is unique
-        session: String,
-    },
+    Resume(act::PlainArgs),
     /// Take a session out of Needs You until its next event
     Dismiss {
         /// A session: its id, or a beginning of it that is unique
@@ -231,12 +219,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Answer(args) => with_daemon(async |paths| act::answer(&args, paths).await),
         Command::Send(args) => with_daemon(async |paths| act::send(&args, paths).await),
         Command::Yolo(args) => with_daemon(async |paths| act::yolo(&args, paths).await),
-        Command::Interrupt { session } => plain_command(&session, "interrupt"),
-        Command::Stop { session } => plain_command(&session, "stop"),
-        Command::Focus { session } => plain_command(&session, "focus"),
-        Command::Resume { session } => {
-            with_daemon(async |paths| act::resume(&session, paths).await)
-        }
+        Command::Interrupt(args) => plain_command(&args, "interrupt"),
+        Command::Stop(args) => plain_command(&args, "stop"),
+        Command::Focus(args) => plain_command(&args, "focus"),
+        Command::Resume(args) => with_daemon(async |paths| act::resume(&args, paths).await),
         Command::Dismiss { session } => with_daemon(async |paths| {
             let path = format!("/api/sessions/{}/dismiss", escaped(&session));
             Daemon::at(paths).post(&path).await.map(drop)
@@ -244,8 +230,8 @@ fn run(cli: Cli) -> Result<()> {
     }
 }
 
-fn plain_command(session: &str, what: &str) -> Result<()> {
-    with_daemon(async |paths| act::command(paths, session, what, &serde_json::json!({})).await)
+fn plain_command(args: &act::PlainArgs, what: &str) -> Result<()> {
+    with_daemon(async |paths| act::plain_command(args, what, paths).await)
 }
 
 /// A folder with a moment, or one that looks like a capture.

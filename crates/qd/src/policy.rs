@@ -54,14 +54,16 @@ enum Command {
         /// `project` takes back what was said for the session
         #[arg(value_parser = ["manual", "careful", "auto-edit", "yolo", "project"])]
         preset: String,
+        #[command(flatten)]
+        telling: act::Telling,
     },
 }
 
 pub async fn policy(args: &PolicyArgs, paths: &Paths) -> Result<()> {
     match &args.command {
-        Command::Set { session, preset } => {
-            let preset = Preset::named(preset);
-            act::command(paths, session, "policy", &json!({ "preset": preset })).await
+        Command::Set { session, preset, telling } => {
+            let body = json!({ "preset": Preset::named(preset) });
+            act::command(paths, session, "policy", &body, *telling).await
         }
         Command::Test { file, json } => test(file.as_deref(), *json, paths),
         Command::Show { folder, json } => show(folder.as_deref(), *json, paths),

@@ -34,6 +34,9 @@ pub struct ServeArgs {
     /// The TCP port on 127.0.0.1; 0 takes any that is free
     #[arg(long, env = "QD_PORT", default_value_t = PORT)]
     port: u16,
+    /// Open no page. It never does by itself: that is `qd open`, or `qd` alone
+    #[arg(long)]
+    no_open: bool,
     /// Live on when the terminal closes that started it
     #[arg(long, hide = true)]
     detached: bool,

@@ -80,7 +80,9 @@ fn what_a_recording_asks_is_answered_and_nothing_else_is_done_to_it() {
     });
     let id = asking.expect("one that can be answered")["sessionId"].clone();
     let id = id.as_str().expect("an id");
-    demo.ask(&["approve", id]).expect(0);
+    let told = demo.ask(&["approve", id, "--json"]).expect(0).out;
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert!(told["decisionId"].is_string() && told["state"].is_string(), "{told}");
     for command in [&["send", id, "hello"][..], &["interrupt", id], &["stop", id]] {
         let refused = demo.ask(command);
         assert!(refused.code != Some(0), "{refused:?}");
