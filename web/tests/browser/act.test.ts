@@ -1,51 +1,33 @@
 /** Acting on sessions, in a real browser: what is sent, what is shown, what is never lost. */
 
-import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { expect, onTestFinished, test } from "vitest";
 
 import type { AnswerView, Card, SessionList } from "../../src/wire";
-import { Between } from "./between";
-import { accessible, launch, open, PHONE, picture, silence, type Tab } from "./browser";
-import { Daemon } from "./daemon";
+import type { Between } from "./between";
+import { accessible, PHONE, picture, silence } from "./browser";
 import { ALL, answerable, card, detail, list } from "./sample";
+import { HAND, type Shown, stage } from "./stage";
 
-let browser: Browser;
-let daemon: Daemon;
+const enter = stage();
 
-beforeAll(async () => {
-  browser = await launch();
-  daemon = await Daemon.serve();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.[Symbol.asyncDispose]();
-});
-
-const HAND = { viewport: PHONE, isMobile: true, hasTouch: true };
 const BY = { who: "ada", device: "laptop" };
 
-interface Shown extends Tab {
-  between: Between;
-  at: (id: string) => Locator;
+interface Acted extends Shown {
   /** The server's next word on a card. */
   say: (card: Card) => void;
 }
 
 /** The page over a board that the test made, and a server that takes everything. */
-async function shown(board: SessionList, options: BrowserContextOptions = {}, path = "/"): Promise<Shown> {
-  const between = await Between.open(daemon.url, daemon.token("operate"));
-  onTestFinished(() => between[Symbol.asyncDispose]());
-  between.board(board);
-  between.take(/^\/api\/(requests|sessions)\//, () => ({
-    value: { decisionId: "dec_1", state: "delivered" },
-  }));
-  const tab = await open(browser, between.url + path, options);
-  onTestFinished(() => tab[Symbol.asyncDispose]());
-  await tab.page.waitForSelector("[data-session], .blank");
-  let id = 1;
-  const say = (each: Card) => between.tell("session_changed", (id += 1), each);
-  return { ...tab, between, say, at: (session) => tab.page.locator(`[data-session="${session}"]`) };
+async function shown(board: SessionList, options: BrowserContextOptions = {}, path = "/"): Promise<Acted> {
+  const set = (between: Between) => {
+    between.board(board);
+    between.take(/^\/api\/(requests|sessions)\//, () => ({
+      value: { decisionId: "dec_1", state: "delivered" },
+    }));
+  };
+  const there = await enter({ set, options, path, until: "[data-session], .blank" });
+  return { ...there, say: (each) => there.tell("session_changed", each) };
 }
 
 const of = (board: SessionList, id: string) => board.sessions.find((each) => each.sessionId === id)!;

@@ -1,41 +1,18 @@
 /** The board in a real browser: what is on a card, keys, layouts. */
 
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { expect, test } from "vitest";
 
 import type { SessionList } from "../../src/wire";
-import { Between } from "./between";
-import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
-import { Daemon } from "./daemon";
+import { accessible, PHONE, picture } from "./browser";
 import { asking, card, HOSTILE, list, SUB_STATES } from "./sample";
+import { type Shown, stage } from "./stage";
 
-let browser: Browser;
-let daemon: Daemon;
-
-beforeAll(async () => {
-  browser = await launch();
-  daemon = await Daemon.serve();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.[Symbol.asyncDispose]();
-});
-
-interface Shown extends Tab {
-  between: Between;
-}
+const enter = stage();
 
 /** The page over a board that the test made. */
-async function shown(board: SessionList, options: BrowserContextOptions = {}): Promise<Shown> {
-  const between = await Between.open(daemon.url, daemon.token("operate"));
-  onTestFinished(() => between[Symbol.asyncDispose]());
-  between.board(board);
-  const tab = await open(browser, between.url, options);
-  onTestFinished(() => tab[Symbol.asyncDispose]());
-  await tab.page.waitForSelector("article, .blank");
-  return { ...tab, between };
-}
+const shown = (board: SessionList, options: BrowserContextOptions = {}): Promise<Shown> =>
+  enter({ set: (between) => between.board(board), options, until: "article, .blank" });
 
 const colourOf = (page: Page, selector: string) =>
   page.locator(selector).evaluate((element) => getComputedStyle(element).color);

@@ -1,30 +1,17 @@
 /** Sessions of our own in a real browser, fed with what the daemon says of one: each state, each press. */
 
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { BrowserContextOptions } from "playwright-core";
+import { expect, test } from "vitest";
 
 import type { Card, SessionDetail } from "../../src/wire";
-import { Between } from "./between";
-import { accessible, DESK, launch, open, PHONE, picture, type Tab } from "./browser";
-import { Daemon } from "./daemon";
+import type { Between } from "./between";
+import { accessible, DESK, picture, type Tab } from "./browser";
 import { card, conversation, detail, driven, EDIT_REQUEST, list, NOTHING, ran } from "./sample";
+import { HAND, stage } from "./stage";
 
-let browser: Browser;
-let daemon: Daemon;
+const enter = stage();
 
-beforeAll(async () => {
-  browser = await launch();
-  daemon = await Daemon.serve();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.[Symbol.asyncDispose]();
-});
-
-const HAND = { viewport: PHONE, isMobile: true, hasTouch: true };
-
-interface Shown extends Tab {
+interface Followed extends Tab {
   between: Between;
   /** The board says that the session has changed. */
   change: (more: Partial<Card>, attached?: SessionDetail["attached"]) => void;
@@ -37,33 +24,29 @@ async function shown(
   first: Card,
   options: BrowserContextOptions = {},
   path = `/sessions/driven`,
-): Promise<Shown> {
-  const between = await Between.open(daemon.url, daemon.token("operate"));
-  onTestFinished(() => between[Symbol.asyncDispose]());
+): Promise<Followed> {
   let current = first;
   let attached: SessionDetail["attached"] = conversation();
-  between.board(list([first, card("other", "autonomous", "thinking")]));
-  between.json(/^\/api\/live\/sessions\/driven$/, () => ({ ...detail(current), attached }));
-  between.take(/^\/api\/(sessions|requests)\//, () => ({
-    value: { decisionId: "dec_1", state: "confirmed" },
-  }));
-  const tab = await open(browser, between.url + path, options);
-  onTestFinished(() => tab[Symbol.asyncDispose]());
-  await tab.page.waitForSelector("[data-session=driven]");
-  let id = 1;
+  const set = (between: Between) => {
+    between.board(list([first, card("other", "autonomous", "thinking")]));
+    between.json(/^\/api\/live\/sessions\/driven$/, () => ({ ...detail(current), attached }));
+    between.take(/^\/api\/(sessions|requests)\//, () => ({
+      value: { decisionId: "dec_1", state: "confirmed" },
+    }));
+  };
+  const there = await enter({ set, options, path, until: "[data-session=driven]" });
   return {
-    ...tab,
-    between,
-    tell: (name, data) => between.tell(name, (id += 1), { sessionId: "driven", ...data }),
+    ...there,
+    tell: (name, data) => there.tell(name, { sessionId: "driven", ...data }),
     change: (more, then) => {
       current = { ...current, ...more };
       attached = then ?? attached;
-      between.tell("session_changed", (id += 1), current);
+      there.tell("session_changed", current);
     },
   };
 }
 
-const told = ({ between }: Shown) =>
+const told = ({ between }: Followed) =>
   between.told.map(({ path, body }) => [path.replace(/^\/api\//, ""), body]);
 
 const working = (state = "CallingLlm"): Partial<Card> => ({

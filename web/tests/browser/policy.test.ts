@@ -1,49 +1,30 @@
 /** What agents may do without asking, in a real browser: seen, chosen, and never by a slip. */
 
-import type { Browser, BrowserContextOptions, Locator } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { BrowserContextOptions } from "playwright-core";
+import { expect, test } from "vitest";
 
 import type { Card, PolicyView, SessionList } from "../../src/wire";
-import { Between } from "./between";
-import { accessible, launch, open, PHONE, picture, type Tab } from "./browser";
-import { Daemon } from "./daemon";
+import type { Between } from "./between";
+import { accessible, picture } from "./browser";
 import { ALL, card, detail, list } from "./sample";
+import { HAND, type Shown, stage } from "./stage";
 
-let browser: Browser;
-let daemon: Daemon;
+const enter = stage();
 
-beforeAll(async () => {
-  browser = await launch();
-  daemon = await Daemon.serve();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await daemon?.[Symbol.asyncDispose]();
-});
-
-const HAND = { viewport: PHONE, isMobile: true, hasTouch: true };
-
-interface Shown extends Tab {
-  between: Between;
-  at: (id: string) => Locator;
+interface Chosen extends Shown {
   say: (card: Card) => void;
 }
 
-async function shown(board: SessionList, options: BrowserContextOptions = {}, path = "/"): Promise<Shown> {
-  const between = await Between.open(daemon.url, daemon.token("operate"));
-  onTestFinished(() => between[Symbol.asyncDispose]());
-  between.board(board);
-  for (const each of board.sessions) {
-    between.json(new RegExp(`^/api/live/sessions/${each.sessionId}$`), () => detail(each));
-  }
-  between.take(/^\/api\/sessions\//, () => ({ value: { decisionId: "dec_1", state: "delivered" } }));
-  const tab = await open(browser, between.url + path, options);
-  onTestFinished(() => tab[Symbol.asyncDispose]());
-  await tab.page.waitForSelector("[data-session]");
-  let id = 1;
-  const say = (each: Card) => between.tell("session_changed", (id += 1), each);
-  return { ...tab, between, say, at: (session) => tab.page.locator(`[data-session="${session}"]`) };
+async function shown(board: SessionList, options: BrowserContextOptions = {}, path = "/"): Promise<Chosen> {
+  const set = (between: Between) => {
+    between.board(board);
+    for (const each of board.sessions) {
+      between.json(new RegExp(`^/api/live/sessions/${each.sessionId}$`), () => detail(each));
+    }
+    between.take(/^\/api\/sessions\//, () => ({ value: { decisionId: "dec_1", state: "delivered" } }));
+  };
+  const there = await enter({ set, options, path, until: "[data-session]" });
+  return { ...there, say: (each) => there.tell("session_changed", each) };
 }
 
 const LIVING = { ...ALL, canResume: false };
