@@ -18,10 +18,10 @@ pub fn test() -> Result<Counts> {
 /// compile most of what it is made of a second time, with other features.
 pub fn test_with_built() -> Result<Counts> {
     prepare()?;
-    script(&["run", "check"])?;
-    let parts = script(&["test"])?;
-    let whole = script(&["run", "browser"])?;
-    Ok(Counts { passed: parts.passed + whole.passed, failed: parts.failed + whole.failed })
+    // Its types and its form are no tests, and count where they are wrong.
+    let all = [script(&["run", "check"])?, script(&["test"])?, script(&["run", "browser"])?];
+    let sum = |count: fn(&Counts) -> u64| all.iter().map(count).sum();
+    Ok(Counts { passed: sum(|one| one.passed), failed: sum(|one| one.failed) })
 }
 
 /// Frames a second with a thousand live cards, and the delay from signal to screen.

@@ -72,7 +72,9 @@ test("what is shown is the newer of the attempt and the board's answer", () => {
 
 test("text that was not sent outlives its request", () => {
   const open = card("s", "needs_you", "idle", {
-    requests: [{ requestId: "r", key: "req_1", kind: "permission", since: 0, takesWords: true, takesChanges: false }],
+    requests: [
+      { requestId: "r", key: "req_1", kind: "permission", since: 0, takesWords: true, takesChanges: false },
+    ],
   });
   const draft = { ...NO_DRAFT, prompt: "next", requests: { req_1: { message: "use pnpm" } } };
   expect(goneOf(draft, open)).toEqual([]);
