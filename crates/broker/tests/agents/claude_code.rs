@@ -2,6 +2,7 @@
 
 use qd_harness::driver::{Command, Launch, Mode, Protocol, Report, Resume};
 use qd_session::decision::{Decision, Scope};
+use qd_session::machine::TroubleKind;
 use qd_testbed::{Client, Gate, Home, Model, Reply, Result, Script};
 use serde_json::json;
 
@@ -206,10 +207,7 @@ fn a_failed_request_of_claude_code_is_a_failed_turn_that_can_go_on() -> Result<(
     let model = Model::start(script)?;
     let mut agent = start(&home, &model, Launch::default())?;
     agent.prompt("try");
-    let trouble = agent.wait_for("a failure", |told| {
-        if let Told::Report(Report::Failed(trouble)) = told { Some(trouble.clone()) } else { None }
-    });
-    assert_eq!(trouble.trouble, qd_session::machine::TroubleKind::Passing, "{trouble:?}");
+    assert_eq!(agent.failed(), TroubleKind::Passing);
     agent.order(Command::Retry).expect("it is idle");
     assert_eq!(agent.completed(), "Back again.");
     Ok(())

@@ -1,7 +1,6 @@
 //! Cline 2, driven by one `task --json` for each turn.
 
-use qd_broker::driving::agents::Told;
-use qd_harness::driver::{Cannot, Command, Launch, Mode, Protocol, Report};
+use qd_harness::driver::{Cannot, Command, Launch, Mode, Protocol};
 use qd_session::machine::TroubleKind;
 use qd_testbed::{Client, Gate, Home, Model, Reply, Result, Script};
 use serde_json::json;
@@ -44,10 +43,7 @@ fn a_failed_request_of_cline_is_a_failed_turn() -> Result<()> {
     let model = Model::start(Script::new().then_always(Reply::fails(401)).without_tools_too())?;
     let mut agent = start(&home, &model, Mode::Yolo)?;
     agent.prompt("try");
-    let trouble = agent.wait_for("a failure", |told| {
-        if let Told::Report(Report::Failed(trouble)) = told { Some(trouble.clone()) } else { None }
-    });
-    assert_eq!(trouble.trouble, TroubleKind::Auth, "{trouble:?}");
+    assert_eq!(agent.failed(), TroubleKind::Auth);
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! Codex, driven over `codex app-server`.
 
-use qd_harness::driver::{Command, Launch, Mode, Protocol, Report, Resume};
+use qd_harness::driver::{Command, Launch, Mode, Protocol, Resume};
 use qd_session::decision::Decision;
+use qd_session::machine::TroubleKind;
 use qd_testbed::{Client, Home, Model, Reply, Result, Script};
 use serde_json::json;
 
 use super::world::{ALLOW, Agent, deny};
-use qd_broker::driving::agents::Told;
 
 fn start(home: &Home, model: &Model, launch: Launch) -> Result<Agent> {
     let client = Client::codex(home, model)?;
@@ -179,10 +179,7 @@ fn a_failed_request_of_codex_is_a_failed_turn_that_can_go_on() -> Result<()> {
     let model = Model::start(script)?;
     let mut agent = start(&home, &model, Launch::default())?;
     agent.prompt("try");
-    let trouble = agent.wait_for("a failure", |told| {
-        if let Told::Report(Report::Failed(trouble)) = told { Some(trouble.clone()) } else { None }
-    });
-    assert_eq!(trouble.trouble, qd_session::machine::TroubleKind::Auth, "{trouble:?}");
+    assert_eq!(agent.failed(), TroubleKind::Auth);
     agent.order(Command::Retry).expect("it is idle");
     assert_eq!(agent.completed(), "Back again.");
     Ok(())

@@ -9,7 +9,7 @@ use qd_broker::driving::agents::{AgentJob, Exit, Order, Told, limits, run};
 use qd_broker::driving::warden::Warden;
 use qd_harness::driver::{Cannot, Command, Launch, Protocol, Report};
 use qd_session::decision::{Decision, Scope};
-use qd_session::machine::{Process, ToolCall};
+use qd_session::machine::{Process, ToolCall, TroubleKind};
 use qd_testbed::{Client, Home};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -191,6 +191,15 @@ impl Agent {
             } else {
                 None
             }
+        })
+    }
+
+    /// Why the turn failed.
+    #[track_caller]
+    pub fn failed(&mut self) -> TroubleKind {
+        self.wait_for("a failure", |told| {
+            let Told::Report(Report::Failed(trouble)) = told else { return None };
+            Some(trouble.trouble)
         })
     }
 
