@@ -149,6 +149,15 @@ pub struct Broker {
 
 pub type Terminals = BTreeMap<ProcessKey, Terminal>;
 
+/// Whether a signal can be heard again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    /// It is journaled whatever it changes: nobody brings it again.
+    Once,
+    /// It is journaled where it changes something: the rest is known.
+    PerhapsAgain,
+}
+
 struct Tracked {
     session: Session,
     harness: Harness,
@@ -174,14 +183,19 @@ impl Broker {
                     true => sightings.iter().map(|one| one.session.clone()).collect(),
                     false => Vec::new(),
                 };
-                self.take_in(now, harness, sightings, &mut outputs);
+                // A hook's frame is taken once. Lines of files are read again after a restart.
+                let telling = match signal.channel {
+                    Channel::Hook => Telling::Once,
+                    _ => Telling::PerhapsAgain,
+                };
+                self.take_in(now, harness, telling, sightings, &mut outputs);
                 self.note_reach(now, harness, &told, Reach::Server, &mut outputs);
             }
             Input::Played { harness, signal } => {
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
                 let sightings = handler.handle_signal(&signal);
                 let told: Vec<Arc<str>> = sightings.iter().map(|one| one.session.clone()).collect();
-                self.take_in(now, harness, sightings, &mut outputs);
+                self.take_in(now, harness, Telling::PerhapsAgain, sightings, &mut outputs);
                 self.note_reach(now, harness, &told, Reach::Recording, &mut outputs);
             }
             Input::Recalled { harness, signal } => {
@@ -197,7 +211,7 @@ impl Broker {
                 sightings.extend(handler.handle_signal(&signal));
                 // What was not understood was counted then.
                 sightings.retain(|one| !matches!(one.event.fact, Fact::Unrecognised { .. }));
-                self.take_in(now, harness, sightings, &mut outputs);
+                self.take_in(now, harness, Telling::PerhapsAgain, sightings, &mut outputs);
             }
             Input::Woken => self.wake(now, &mut outputs),
             Input::Restored { harness, vendor_id, session } => {
@@ -397,7 +411,7 @@ impl Broker {
         for harness in due {
             let handler = self.handlers.get_mut(&harness).expect("it was just seen to be due");
             let sightings = handler.handle_timeout(now);
-            self.take_in(now, harness, sightings, outputs);
+            self.take_in(now, harness, Telling::PerhapsAgain, sightings, outputs);
         }
         while self.looks.first().is_some_and(|(at, _)| *at <= now) {
             let (_, id) = self.looks.pop_first().expect("it was just seen");
@@ -413,6 +427,7 @@ impl Broker {
         &mut self,
         now: Timestamp,
         harness: Harness,
+        telling: Telling,
         sightings: Vec<Sighting>,
         outputs: &mut Vec<Output>,
     ) {
@@ -422,7 +437,12 @@ impl Broker {
             let id = self.session_of(harness, &vendor_id, outputs);
             self.note_prompt(&id, &event, outputs);
             let entry = Entry::new(id.clone(), now, Event::Observed { event });
-            if self.journal(&id, entry, outputs) && !touched.contains(&id) {
+            let is_new = self.apply(&id, &entry);
+            // A hook that comes behind a newer one changes nothing, and yet it happened.
+            if is_new || telling == Telling::Once {
+                outputs.push(Output::Append(entry));
+            }
+            if is_new && !touched.contains(&id) {
                 touched.push(id);
             }
         }
@@ -486,14 +506,19 @@ impl Broker {
 
     /// Whether it told anything new.
     fn journal(&mut self, id: &SessionId, entry: Entry, outputs: &mut Vec<Output>) -> bool {
-        let tracked = self.roster.get_mut(id).expect("a session is known before it is told of");
-        let before = tracked.session.clone();
-        tracked.session.apply(&entry);
-        let is_new = tracked.session != before;
+        let is_new = self.apply(id, &entry);
         if is_new {
             outputs.push(Output::Append(entry));
         }
         is_new
+    }
+
+    /// Whether the session is another one after it.
+    fn apply(&mut self, id: &SessionId, entry: &Entry) -> bool {
+        let tracked = self.roster.get_mut(id).expect("a session is known before it is told of");
+        let before = tracked.session.clone();
+        tracked.session.apply(entry);
+        tracked.session != before
     }
 
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {

@@ -2,6 +2,7 @@
 //! a full disk, stopped and let go on. What agents said is there exactly once, in order, and the
 //! board is what it would have been.
 
+mod crowd;
 mod dice;
 mod full_disk;
 mod hung;

@@ -132,6 +132,14 @@ impl Place {
         deliveries.iter().map(|delivery| Frame::delivered(delivery).expect("a body")).collect()
     }
 
+    /// A connection to the daemon's socket.
+    pub fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.root.join("run/quarterdeck/qd.sock"));
+        let stream = stream.expect("the daemon listens");
+        stream.set_read_timeout(Some(GENEROUS)).expect("a timeout");
+        stream
+    }
+
     /// The answer to `GET path` over the socket; none while nobody answers.
     pub fn get(&self, path: &str) -> Option<Value> {
         let mut stream = UnixStream::connect(self.root.join("run/quarterdeck/qd.sock")).ok()?;
