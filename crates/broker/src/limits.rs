@@ -38,9 +38,9 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// beyond this the daemon is behind, and a refused forwarder spools instead.
 pub const IN_FLIGHT_MAX: usize = 4_096;
 
-/// Frame ids remembered after they were taken. Several times what a spool can hold, because a
-/// frame whose acknowledgement was lost comes again behind all that was spooled before it.
-pub const KNOWN_IDS_MAX: usize = 8 * SPOOL_FRAMES_MAX;
+/// Frame ids remembered after they were taken. More than the journal remembers: it refuses a batch
+/// with a frame that it knows, and with it the others of that batch.
+pub const KNOWN_IDS_MAX: usize = qd_store::limits::DELIVERIES_MAX as usize + 4 * BATCH_FRAMES_MAX;
 
 /// Forwarders that wait at once: each idle session has one and each open request another. A quarter
 /// of the file descriptors that a program may have; who comes then is released.
@@ -79,13 +79,9 @@ pub const JOURNAL_RETRY_EVERY: Duration = Duration::from_secs(1);
 /// clock is looked at now and then.
 pub const SLEEP_MAX: Duration = Duration::from_secs(600);
 
-/// Frames that the forwarder leaves in the spool before it refuses more. The number is the
-/// forwarder's; the reader only needs to know what to expect.
-pub const SPOOL_FRAMES_MAX: usize = 2_048;
-
-/// Files looked at in one listing of the spool, oldest first. Twice what forwarders write, since
-/// those that start at the same moment may overshoot; the rest waits for the next listing.
-pub const SPOOL_LISTING_MAX: usize = 2 * SPOOL_FRAMES_MAX;
+/// Files looked at in one listing of the spool, oldest first; the rest waits for the next listing.
+/// Forwarders leave up to 64 MiB there, which is some 16,000 files.
+pub const SPOOL_LISTING_MAX: usize = 4_096;
 
 /// Frames of one batch from the spool: what one group commit takes.
 pub const BATCH_FRAMES_MAX: usize = 256;

@@ -67,9 +67,12 @@ fn ids(batch: &Batch) -> Vec<u128> {
 #[test]
 fn frames_come_oldest_first_and_go_when_settled() {
     let folder = Folder::new();
-    for id in [3, 1, 2] {
+    for id in [3, 1] {
         folder.put(id, "frame", &frame(id, b"{}"));
     }
+    // Older forwarders name no session.
+    let newer = format!("{:032x}-{}-{:016x}.frame", 2, 99, 7);
+    fs::write(folder.path.join(newer), frame(2, b"{}")).expect("written");
     let (spool, mut known) = (folder.spool(), KnownIds::default());
     let batch = spool.next_batch(0, &mut known).expect("read");
     assert_eq!(ids(&batch), [1, 2, 3]);
@@ -219,8 +222,9 @@ fn only_so_much_is_kept_aside_and_what_goes_is_counted() {
 fn losses_are_counted_by_their_reason() {
     let folder = Folder::new();
     assert_eq!(folder.spool().losses().expect("read"), Losses::default());
-    fs::write(folder.path.join("lost"), "ffwf").expect("written");
-    assert_eq!(folder.spool().losses().expect("read"), Losses { full: 3, unwritable: 1 });
+    fs::write(folder.path.join("lost"), "ffwfss").expect("written");
+    let losses = Losses { superseded: 2, full: 3, unwritable: 1 };
+    assert_eq!(folder.spool().losses().expect("read"), losses);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The frames that forwarders left on disk while nobody listened.
 //!
-//! One file is one frame, `<id>-<bytes>.frame`; a forwarder writes it as `.part` and renames it,
-//! so a half one keeps the other name. Names sort by time. What is no frame goes to `aside/`.
+//! One file is one frame, `<id>-<bytes>-<session>.frame`; a forwarder writes it as `.part` and
+//! renames it, so a half one keeps the other name. Names sort by time. What is no frame goes to
+//! `aside/`. When the spool is full, forwarders remove what newer hooks of the same session
+//! supersede: a file may be gone when it is looked at.
 //!
 //! Invariant: a file is removed only after its frame was taken, and no symbolic link is followed
 //! below the spool's own name.
@@ -64,14 +66,31 @@ pub struct SetAside {
     pub why: Error,
 }
 
-/// Frames that forwarders could neither deliver nor keep, since the spool was made. Both counts
+/// Frames that forwarders could neither deliver nor keep, since the spool was made. The counts
 /// mean "at least" when they add up to [`LOSSES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Losses {
-    /// The spool was full.
+    /// The spool was full, and a newer one of the same session was in it.
+    pub superseded: u64,
+    /// The spool was full, and nothing could go for it.
     pub full: u64,
     /// It could not be written: no space, no permission, a broken disk.
     pub unwritable: u64,
+}
+
+impl Losses {
+    /// What was lost beyond what these say.
+    pub fn since(self, told: Self) -> Self {
+        Self {
+            superseded: self.superseded.saturating_sub(told.superseded),
+            full: self.full.saturating_sub(told.full),
+            unwritable: self.unwritable.saturating_sub(told.unwritable),
+        }
+    }
+
+    pub fn count(self) -> u64 {
+        self.superseded + self.full + self.unwritable
+    }
 }
 
 impl Spool {
@@ -185,8 +204,9 @@ impl Spool {
         };
         let mut marks = Vec::new();
         file.take(LOSSES_MAX).read_to_end(&mut marks).map_err(failed)?;
-        let full = marks.iter().filter(|mark| **mark == LOST_FULL).count() as u64;
-        Ok(Losses { full, unwritable: marks.len() as u64 - full })
+        let count = |kind: u8| marks.iter().filter(|mark| **mark == kind).count() as u64;
+        let (superseded, full) = (count(LOST_SUPERSEDED), count(LOST_FULL));
+        Ok(Losses { superseded, full, unwritable: marks.len() as u64 - superseded - full })
     }
 
     /// The names of frames, oldest first, and of parts that nobody writes any more.
@@ -270,8 +290,9 @@ impl Spool {
 struct Name {
     id: FrameId,
     part: bool,
-    /// The file's length as its writer announced it, kept as text: it is only for the writer.
-    bytes: String,
+    /// The file's length and its session's number as its writer announced them, kept as text: they
+    /// are only for writers.
+    rest: String,
 }
 
 impl Name {
@@ -280,15 +301,19 @@ impl Name {
             Some(stem) => (stem, false),
             None => (file.strip_suffix(".part")?, true),
         };
-        let (id, bytes) = stem.split_once('-')?;
-        let plain = (1..=20).contains(&bytes.len()) && bytes.bytes().all(|b| b.is_ascii_digit());
-        plain.then_some(())?;
-        Some(Self { id: FrameId::parse(id)?, part, bytes: bytes.to_owned() })
+        let (id, rest) = stem.split_once('-')?;
+        // Older forwarders name no session.
+        let (bytes, session) = rest.split_once('-').unwrap_or((rest, "0"));
+        let number = (1..=20).contains(&bytes.len()) && bytes.bytes().all(|b| b.is_ascii_digit());
+        let key = (1..=16).contains(&session.len())
+            && session.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        (number && key).then_some(())?;
+        Some(Self { id: FrameId::parse(id)?, part, rest: rest.to_owned() })
     }
 
     fn file(&self) -> String {
         let ending = if self.part { "part" } else { "frame" };
-        format!("{}-{}.{ending}", self.id, self.bytes)
+        format!("{}-{}.{ending}", self.id, self.rest)
     }
 }
 
@@ -351,3 +376,6 @@ const LOST: &str = "lost";
 
 /// The byte of a frame that found the spool full; any other byte is one that could not be written.
 const LOST_FULL: u8 = b'f';
+
+/// The byte of a frame that went for newer ones.
+const LOST_SUPERSEDED: u8 = b's';

@@ -16,7 +16,7 @@ use super::finding::{Finding, Repair};
 use crate::paths::Paths;
 
 /// Files of the state folder that are looked at. It holds a dozen, and the spool's.
-const FILES_MAX: usize = 10_000;
+const FILES_MAX: usize = 50_000;
 
 /// A file that was set aside is evidence for that long.
 const ASIDE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -180,12 +180,14 @@ fn backlog(folder: &Path, daemon_runs: bool) -> Finding {
 }
 
 fn lost(losses: Losses) -> Option<Finding> {
-    let Losses { full, unwritable } = losses;
+    let Losses { superseded, full, unwritable } = losses;
     let reason = format!(
-        "{full} hooks were lost because the spool was full, {unwritable} because it could not be written"
+        "{superseded} hooks were dropped from a full spool because newer ones of their sessions were \
+         in it, {full} because nothing else could be dropped, {unwritable} because the spool could \
+         not be written"
     );
     let finding = Finding::warn("lost hooks", reason);
-    (full + unwritable > 0).then(|| finding.advise("run the daemon always: `qd service install`"))
+    (losses.count() > 0).then(|| finding.advise("run the daemon always: `qd service install`"))
 }
 
 fn set_aside(folder: &Path) -> Option<Finding> {

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use qd_broker::Error;
 use qd_broker::hook_intake::{KnownIds, Losses};
-use qd_broker::limits::SPOOL_FRAMES_MAX;
 
 use crate::world::{World, names, now_ms};
 
@@ -48,30 +47,94 @@ fn only_the_user_can_read_what_is_spooled() {
 }
 
 #[test]
-fn a_full_spool_refuses_what_is_new_and_counts_it() {
+fn a_full_spool_drops_what_is_superseded_the_oldest_first_and_counts_it() {
     let world = World::new();
     let folder = world.spool_folder();
     fs::create_dir_all(&folder).expect("the spool");
-    // Full by bytes: the name says how long a file is.
-    let long = folder.join(format!("{:032x}-{}.frame", 0, 64 << 20));
-    File::create(&long).expect("a file");
-    world.hook("send --harness codex").run(PAYLOAD);
-    assert_eq!(world.spool().losses().expect("read"), Losses { full: 1, unwritable: 0 });
-    fs::remove_file(long).expect("removed");
-    // Full by number.
-    for index in 0..SPOOL_FRAMES_MAX {
-        File::create(folder.join(format!("{index:032x}-0.frame"))).expect("a file");
+    // The name says how long a file is: these four are all that the spool may hold.
+    let name = |id: u32, session: u32| format!("{id:032x}-{}-{session:016x}.frame", 16 << 20);
+    let (oldest, old, last, other) = (name(1, 7), name(2, 7), name(3, 7), name(0, 8));
+    for file in [&oldest, &old, &last, &other] {
+        File::create(folder.join(file)).expect("a file");
     }
-    let before = names(&folder);
     world.hook("send --harness codex").run(PAYLOAD);
-    assert_eq!(names(&folder), before, "the old ones stay, the new one is not written");
-    assert_eq!(world.spool().losses().expect("read"), Losses { full: 2, unwritable: 0 });
-    // One place free.
-    fs::remove_file(folder.join(&before[0])).expect("removed");
-    world.hook("send --harness codex").run(PAYLOAD);
-    assert_eq!(world.spool().losses().expect("read"), Losses { full: 2, unwritable: 0 });
-    let frames = |names: Vec<String>| names.iter().filter(|name| name.ends_with(".frame")).count();
-    assert_eq!(frames(names(&folder)), SPOOL_FRAMES_MAX);
+    let left = names(&folder);
+    assert!(!left.contains(&oldest), "superseded, and older than the other that is");
+    assert!(left.contains(&old), "the room is enough");
+    assert!(left.contains(&last) && left.contains(&other), "the last of a session stays");
+    assert_eq!(left.len(), 5, "with the new one, and the count: {left:?}");
+    let dropped = Losses { superseded: 1, ..Losses::default() };
+    assert_eq!(world.spool().losses().expect("read"), dropped);
+}
+
+#[test]
+fn where_nothing_can_go_only_sessions_are_kept_that_were_there_before() {
+    let world = World::new();
+    let folder = world.spool_folder();
+    fs::create_dir_all(&folder).expect("the spool");
+    let hook = |session: &str, event: &str| {
+        let payload = format!(r#"{{"session_id":"{session}","event":"{event}"}}"#);
+        world.hook("send --harness codex").run(payload.as_bytes());
+    };
+    hook("here", "first");
+    // The last frames of other sessions, more than twice what the spool should hold.
+    for session in 0..9 {
+        let name = format!("{session:032x}-{}-{session:016x}.frame", 16 << 20);
+        File::create(folder.join(name)).expect("a file");
+    }
+    hook("new", "first");
+    let refused = Losses { full: 1, ..Losses::default() };
+    assert_eq!(world.spool().losses().expect("read"), refused);
+    hook("here", "second");
+    let superseded = Losses { superseded: 1, full: 1, unwritable: 0 };
+    assert_eq!(world.spool().losses().expect("read"), superseded);
+    for session in 0..9 {
+        let name = format!("{session:032x}-{}-{session:016x}.frame", 16 << 20);
+        fs::remove_file(folder.join(name)).expect("the last of a session stays");
+    }
+    let frames = world.drained();
+    let said: Vec<_> = frames.iter().map(|frame| String::from_utf8_lossy(&frame.payload)).collect();
+    assert_eq!(said, [r#"{"session_id":"here","event":"second"}"#]);
+}
+
+/// The daemon is away for a day of many agents.
+#[test]
+fn of_twenty_thousand_hooks_the_last_of_every_session_is_kept() {
+    const SESSIONS: usize = 300;
+    const HOOKS: usize = 20_000;
+    const SENDERS: usize = 4;
+    // 64 MiB, and what those may add that run at the same moment.
+    const BYTES_MAX: u64 = (64 << 20) + SENDERS as u64 * 4_096;
+    let world = World::new();
+    std::thread::scope(|scope| {
+        for sender in 0..SENDERS {
+            let world = &world;
+            scope.spawn(move || {
+                for hook in (sender..HOOKS).step_by(SENDERS) {
+                    // Each session's hooks come from one sender: they have an order.
+                    let (session, nth) = (hook % SESSIONS, hook / SESSIONS);
+                    let payload = format!(r#"{{"session_id":"s{session}","nth":{nth}}}"#);
+                    world.hook("send --harness codex").run(payload.as_bytes());
+                }
+            });
+        }
+    });
+    let spooled =
+        names(&world.spool_folder()).iter().filter(|name| name.ends_with("frame")).count();
+    assert!(spooled as u64 * 4_096 <= BYTES_MAX, "{spooled} files");
+    let losses = world.spool().losses().expect("read");
+    assert_eq!((losses.full, losses.unwritable), (0, 0), "nothing else was dropped");
+    let frames = world.drained();
+    assert_eq!(frames.len() as u64 + losses.superseded, HOOKS as u64, "each is there or counted");
+    let mut last = vec![0; SESSIONS];
+    for frame in &frames {
+        let said: serde_json::Value = serde_json::from_slice(&frame.payload).expect("JSON");
+        let session = said["session_id"].as_str().expect("a name")[1..].parse::<usize>();
+        last[session.expect("a number")] = said["nth"].as_u64().expect("a number") as usize;
+    }
+    let newest = |session: usize| (HOOKS - 1 - session) / SESSIONS;
+    let expected: Vec<usize> = (0..SESSIONS).map(newest).collect();
+    assert_eq!(last, expected, "the last hook of every session, in order");
 }
 
 #[test]
@@ -96,7 +159,7 @@ fn no_link_is_followed_in_the_spool() {
     fs::create_dir(world.spool_folder()).expect("a folder");
     let target = elsewhere.join("target");
     symlink(&target, world.spool_folder().join("lost")).expect("a link");
-    let long = format!("{:032x}-{}.frame", 0, 64 << 20);
+    let long = format!("{:032x}-{}.frame", 0, 256 << 20);
     File::create(world.spool_folder().join(long)).expect("full");
     world.hook("send --harness codex").run(PAYLOAD);
     assert!(!target.exists(), "the loss file is a link");
@@ -116,7 +179,10 @@ fn a_disk_that_takes_only_half_gets_nothing_and_the_loss_is_counted() {
     });
     hook.run(&vec![b'x'; 100_000]);
     assert_eq!(names(&world.spool_folder()), ["lost"]);
-    assert_eq!(world.spool().losses().expect("read"), Losses { full: 0, unwritable: 1 });
+    assert_eq!(
+        world.spool().losses().expect("read"),
+        Losses { unwritable: 1, ..Losses::default() }
+    );
     world.hook("send --harness codex").run(PAYLOAD);
     assert_eq!(world.drained().len(), 1, "the next one is kept");
 }

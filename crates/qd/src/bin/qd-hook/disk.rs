@@ -2,7 +2,8 @@
 //!
 //! A write is cheap and an fsync is not: 4 ms for a file and as much for its folder on a plain
 //! disk, at each step of the agent. Once the frame is in the spool it outlives any process, so the
-//! agent goes on, and a child that has nothing to do with it any more stays for the fsync.
+//! agent goes on, and a child that has nothing to do with it any more stays for the fsync, and to
+//! make room where the spool is full.
 
 use crate::limits::SYNC_SECONDS_MAX;
 use crate::spool::Kept;
@@ -17,16 +18,16 @@ pub fn outlive_the_file_limit() {
     }
 }
 
-/// Makes a frame outlive a power cut. Returns at once; only where no child can be made does it wait for the disk.
-pub fn sync(kept: &Kept) {
+/// Makes a frame outlive a power cut, and the spool keep its bound. Returns at once; only where no child can be made does it wait for the disk.
+pub fn settle(kept: &Kept) {
     match fork() {
         Fork::Child => {
             leave_the_agent();
-            kept.sync();
+            kept.settle();
             std::process::exit(0);
         }
         Fork::Parent => {}
-        Fork::Failed => kept.sync(),
+        Fork::Failed => kept.settle(),
     }
 }
 

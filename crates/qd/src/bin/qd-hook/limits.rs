@@ -20,17 +20,28 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Shells between us and the agent that are passed over: `sh -c` and a wrapper script or two.
 pub const SHELLS_MAX: usize = 4;
 
-/// Files in the spool before new frames are refused and counted. Each hook lists them all to know
-/// how many there are, at about 0.3 µs a file: more would cost the agent a millisecond.
-pub const SPOOL_FRAMES_MAX: usize = 2_048;
-
-/// Bytes in the spool before new frames are refused and counted.
+/// Bytes on disk in the spool, above which frames go that a newer one of their session supersedes.
+/// As each file takes a block at least, these are some 16,000 files: a hook lists them all to know
+/// how full it is, at about 0.3 µs a file.
 pub const SPOOL_BYTES_MAX: u64 = 64 << 20;
+
+/// Where making room stops: so that not each hook that follows has to make some.
+pub const SPOOL_BYTES_LOW: u64 = SPOOL_BYTES_MAX / 8 * 7;
+
+/// Bytes on disk above which only sessions may write that have a frame in the spool, which theirs
+/// supersedes. It takes thousands of sessions, or very long frames, to come here.
+pub const SPOOL_BYTES_FULL: u64 = 2 * SPOOL_BYTES_MAX;
+
+/// What the shortest file takes of a disk.
+pub const BLOCK_BYTES: u64 = 4 << 10;
+
+/// Age after which a half-written file has no writer any more, in nanoseconds.
+pub const PART_STALE_NS: u64 = 60_000_000_000;
 
 /// Losses that are counted, one byte each.
 pub const LOSSES_MAX: u64 = 1 << 20;
 
-/// How long the child that waits for the disk may live.
+/// How long the child that waits for the disk and makes room may live.
 pub const SYNC_SECONDS_MAX: u32 = 10;
 
 /// How long a waiting hook stays where its command does not say: below the ten minutes that agents

@@ -26,7 +26,9 @@ mod message;
 mod place;
 mod reply;
 mod spool;
+mod trimming;
 mod wait;
+mod whose;
 
 use command_line::{Hook, Request};
 use deadline::Deadline;
@@ -57,6 +59,6 @@ fn send(hook: &Hook) {
     disk::outlive_the_file_limit();
     let kept = place.spool.and_then(|folder| spool::keep(&folder, &message));
     if let Some(kept) = kept {
-        disk::sync(&kept);
+        disk::settle(&kept);
     }
 }

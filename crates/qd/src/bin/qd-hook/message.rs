@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::command_line::Hook;
 use crate::limits::NAME_BYTES_MAX;
+use crate::whose::{self, BASIS};
 
 /// What the agent said, and whether that is all of it.
 pub struct Input {
@@ -55,6 +56,8 @@ impl Stamp {
 pub struct Message {
     /// Sorts by time: the stamp's nanoseconds, then a random number, as 32 hexadecimal digits.
     pub id: String,
+    /// The same for all hooks of one session.
+    pub session_key: u64,
     pub bytes: Vec<u8>,
 }
 
@@ -97,10 +100,12 @@ impl Message {
             Some(Cut::Time) => header += " cut=time",
             None => {}
         }
-        header += &format!(" sum={:016x} len={}\n", checksum(&input.payload), input.payload.len());
+        let sum = fnv(BASIS, &input.payload);
+        header += &format!(" sum={sum:016x} len={}\n", input.payload.len());
+        let session_key = whose::session_key(&hook.harness, agent, &input.payload);
         let mut bytes = header.into_bytes();
         bytes.extend_from_slice(&input.payload);
-        Self { id, bytes }
+        Self { id, session_key, bytes }
     }
 }
 
@@ -112,9 +117,7 @@ fn name(text: &str) -> String {
     if name.is_empty() { "_".to_owned() } else { name }
 }
 
-/// FNV-1a, 64 bits.
-fn checksum(payload: &[u8]) -> u64 {
-    payload.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
+/// FNV-1a, 64 bits: a checksum, begun or gone on with.
+pub fn fnv(sum: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -2,8 +2,9 @@
 //!
 //! A frame is written under one name and renamed to another, so that the daemon never meets a
 //! half one under the right name, and hooks that run at the same time do not wait for each other.
-//! A file's name has its length, so that a listing is enough to know how full the folder is.
-//! No symbolic link is followed below the folder's own name.
+//! A file's name has its length and its session, so that a listing is enough to know how full the
+//! folder is and which frames newer ones supersede. Those go when it is full ([`trimming`]): what
+//! was said last of each session stays. No symbolic link is followed below the folder's own name.
 
 use std::fs::{DirBuilder, File};
 use std::io::Write;
@@ -14,17 +15,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::limits::{LOSSES_MAX, SPOOL_BYTES_MAX, SPOOL_FRAMES_MAX};
+use crate::limits::{BLOCK_BYTES, LOSSES_MAX, SPOOL_BYTES_FULL, SPOOL_BYTES_MAX};
 use crate::message::Message;
+use crate::trimming;
 
 /// Writes the frame. One that cannot be kept is counted where that is possible.
 pub fn keep(path: &Path, message: &Message) -> Option<Kept> {
     let parent = if path.exists() { None } else { path.parent().map(Path::to_owned) };
     let folder = open_or_make(path).ok()?;
     match write(&folder, message) {
-        Ok(file) => Some(Kept { file, folder, parent }),
+        Ok((file, fill)) => Some(Kept { file, folder, parent, fill }),
         Err(loss) => {
-            count(&folder, loss);
+            Tally::open(&folder).count(loss);
             None
         }
     }
@@ -36,61 +38,124 @@ pub struct Kept {
     folder: OwnedFd,
     /// Where the folder is new.
     parent: Option<PathBuf>,
+    fill: Fill,
 }
 
 impl Kept {
     /// Slow. If it fails the frame is as safe as this disk makes it, and there is nobody to tell.
-    pub fn sync(&self) {
+    pub fn settle(&self) {
         let _ = self.file.sync_all();
         let _ = rustix::fs::fsync(&self.folder);
         if let Some(Ok(parent)) = self.parent.as_deref().map(open) {
             let _ = rustix::fs::fsync(parent);
         }
+        if self.fill == Fill::Over {
+            // What cannot be listed or removed now is tried again by the next hook.
+            let _ = trimming::trim(&self.folder);
+        }
     }
 }
 
-/// Why a frame could not be kept; also the byte that counts it.
+/// Why a frame is not in the spool; also the byte that counts it.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-enum Loss {
+pub enum Loss {
     Full = b'f',
     Unwritable = b'w',
+    /// A newer one of its session was there, and the spool was full.
+    Superseded = b's',
 }
 
-fn write(folder: &OwnedFd, message: &Message) -> Result<File, Loss> {
-    if !has_room(folder, message.bytes.len()).map_err(|_| Loss::Unwritable)? {
+/// How full the spool is with one more frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    Within,
+    /// Superseded frames have to go.
+    Over,
+    /// It can take nothing more of sessions that it does not know.
+    Full,
+}
+
+fn write(folder: &OwnedFd, message: &Message) -> Result<(File, Fill), Loss> {
+    let (fill, is_known) = fill(folder, message).map_err(|_| Loss::Unwritable)?;
+    if fill == Fill::Full && !is_known {
         return Err(Loss::Full);
     }
-    let part = format!("{}-{}.part", message.id, message.bytes.len());
-    let frame = format!("{}-{}.frame", message.id, message.bytes.len());
+    let over = if fill == Fill::Within { Fill::Within } else { Fill::Over };
+    let file = put(folder, message).or_else(|_| {
+        // On a full disk what this frame supersedes is the room that it needs.
+        trimming::drop_superseded_by(folder, message)?;
+        put(folder, message)
+    });
+    file.map(|file| (file, over)).map_err(|_| Loss::Unwritable)
+}
+
+fn put(folder: &OwnedFd, message: &Message) -> Result<File, Errno> {
+    let stem = format!("{}-{}-{:016x}", message.id, message.bytes.len(), message.session_key);
+    let (part, frame) = (format!("{stem}.part"), format!("{stem}.frame"));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, part.as_str(), flags, Mode::RUSR | Mode::WUSR);
-    let mut file = File::from(file.map_err(|_| Loss::Unwritable)?);
-    let written = file.write_all(&message.bytes).and_then(|()| {
-        rustix::fs::renameat(folder, part.as_str(), folder, frame.as_str())?;
-        Ok(())
-    });
-    if written.is_err() {
+    let mut file = File::from(file?);
+    let written = file.write_all(&message.bytes).map_err(|_| Errno::IO);
+    let written =
+        written.and_then(|()| rustix::fs::renameat(folder, part.as_str(), folder, frame.as_str()));
+    if let Err(errno) = written {
         let _ = rustix::fs::unlinkat(folder, part.as_str(), AtFlags::empty());
-        return Err(Loss::Unwritable);
+        return Err(errno);
     }
     Ok(file)
 }
 
-/// Hooks that run at the same moment may each see the last free place; the overshoot is theirs.
-fn has_room(folder: &OwnedFd, frame_len: usize) -> Result<bool, Errno> {
-    let (mut files, mut bytes) = (0, frame_len as u64);
+/// How full it is with this frame, and whether an older one of its session is there. Hooks that
+/// run at the same moment may each see the last free place; the overshoot is theirs.
+fn fill(folder: &OwnedFd, message: &Message) -> Result<(Fill, bool), Errno> {
+    let (mut bytes, mut is_known) = (on_disk(message.bytes.len() as u64), false);
     for_each_name(folder, |name| {
-        files += 1;
-        bytes = bytes.saturating_add(announced_len(name));
+        if let Some(name) = FrameName::parse(name) {
+            bytes = bytes.saturating_add(on_disk(name.bytes));
+            is_known |= name.session_key == Some(message.session_key);
+        }
     })?;
-    // The folder itself, its parent, `aside` and `lost` are no frames.
-    Ok(files < SPOOL_FRAMES_MAX + 4 && bytes <= SPOOL_BYTES_MAX)
+    let fill = match bytes {
+        ..=SPOOL_BYTES_MAX => Fill::Within,
+        ..=SPOOL_BYTES_FULL => Fill::Over,
+        _ => Fill::Full,
+    };
+    Ok((fill, is_known))
+}
+
+/// What a file of that length takes of the disk.
+pub fn on_disk(bytes: u64) -> u64 {
+    bytes.max(1).checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX)
+}
+
+/// What `<id>-<length>-<session>.frame` says. Older forwarders name no session.
+pub struct FrameName {
+    pub id: u128,
+    pub bytes: u64,
+    pub session_key: Option<u64>,
+    pub is_part: bool,
+}
+
+impl FrameName {
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        let (stem, ending) = std::str::from_utf8(name).ok()?.rsplit_once('.')?;
+        let is_part = ending == "part";
+        if !is_part && ending != "frame" {
+            return None;
+        }
+        let mut words = stem.split('-');
+        let id = u128::from_str_radix(words.next()?, 16).ok()?;
+        let bytes = words.next()?.parse().ok()?;
+        let session_key = words.next().and_then(|key| u64::from_str_radix(key, 16).ok());
+        Some(Self { id, bytes, session_key, is_part })
+    }
 }
 
 /// In large pieces and without a copy of each name: a spool may be long, and an agent waits.
 #[cfg(target_os = "linux")]
-fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+pub fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0))?;
     let mut piece = [const { std::mem::MaybeUninit::uninit() }; LISTING_PIECE_BYTES];
     let mut entries = rustix::fs::RawDir::new(folder, &mut piece);
     while let Some(entry) = entries.next() {
@@ -100,20 +165,11 @@ fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Er
 }
 
 #[cfg(not(target_os = "linux"))]
-fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+pub fn for_each_name(folder: &OwnedFd, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
     for entry in rustix::fs::Dir::read_from(folder)? {
         each(entry?.file_name().to_bytes());
     }
     Ok(())
-}
-
-/// The length in a name such as `<id>-<length>.frame`; nothing for other names.
-fn announced_len(name: &[u8]) -> u64 {
-    let len = std::str::from_utf8(name).ok().and_then(|name| {
-        let (stem, _) = name.rsplit_once('.')?;
-        stem.rsplit_once('-')?.1.parse().ok()
-    });
-    len.unwrap_or(0)
 }
 
 fn open_or_make(path: &Path) -> Result<OwnedFd, Errno> {
@@ -142,14 +198,24 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// One byte for each lost frame: no lock, no reading, and never more than the daemon reads.
-fn count(folder: &OwnedFd, loss: Loss) {
-    let flags =
-        OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(folder, LOST, flags | OFlags::NONBLOCK, Mode::RUSR | Mode::WUSR);
-    let Ok(mut file) = file.map(File::from) else { return };
-    if file.metadata().is_ok_and(|found| found.is_file() && found.len() < LOSSES_MAX) {
-        // On a disk without a free byte there is nowhere to count.
-        let _ = file.write(&[loss as u8]);
+pub struct Tally(Option<File>);
+
+impl Tally {
+    pub fn open(folder: &OwnedFd) -> Self {
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let rights = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(folder, LOST, flags | OFlags::NONBLOCK, rights);
+        let file = file.ok().map(File::from);
+        Self(file.filter(|file| file.metadata().is_ok_and(|found| found.is_file())))
+    }
+
+    pub fn count(&mut self, loss: Loss) {
+        let Some(file) = &mut self.0 else { return };
+        if file.metadata().is_ok_and(|found| found.len() < LOSSES_MAX) {
+            // On a disk without a free byte there is nowhere to count.
+            let _ = file.write(&[loss as u8]);
+        }
     }
 }
 

@@ -113,7 +113,7 @@ impl Waiting {
         disk::outlive_the_file_limit();
         let folder = self.place.spool.as_deref();
         if let Some(kept) = folder.and_then(|folder| spool::keep(folder, &self.message)) {
-            kept.sync();
+            kept.settle();
         }
     }
 }

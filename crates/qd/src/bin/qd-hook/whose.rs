@@ -1,0 +1,82 @@
+//! Whose hook a payload is: a number for its session, found without parsing the payload.
+
+use crate::message::{Agent, fnv};
+
+/// The same for hooks of one session. Where a payload names none, the agent's process stands for it.
+pub fn session_key(harness: &str, agent: Option<Agent>, payload: &[u8]) -> u64 {
+    let harness = fnv(fnv(BASIS, harness.as_bytes()), b"\0");
+    match (session_id(payload), agent) {
+        (Some(id), _) => fnv(harness, id),
+        (None, Some(Agent { pid, started })) => {
+            fnv(harness, format!("{pid}:{started:?}").as_bytes())
+        }
+        (None, None) => harness,
+    }
+}
+
+/// FNV-1a's first value.
+pub const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The member `session_id` of the outermost object, as it is spelled there. One further in is
+/// something that the agent reads or writes, and says nothing about whose hook this is.
+fn session_id(payload: &[u8]) -> Option<&[u8]> {
+    let (mut depth, mut at, mut key) = (0_usize, 0, None);
+    while let Some(byte) = payload.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let end = at + string_len(&payload[at..])?;
+                let text = &payload[at..end];
+                at = end + 1;
+                if depth != 1 {
+                    continue;
+                }
+                let next = payload[at..].iter().find(|byte| !byte.is_ascii_whitespace());
+                match next {
+                    Some(b':') => key = Some(text),
+                    _ if key == Some(b"session_id") && !text.is_empty() => return Some(text),
+                    _ => {}
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 1 => key = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Bytes up to the quote that ends a string.
+fn string_len(text: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    text.iter().position(|byte| {
+        let ends = *byte == b'"' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        ends
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(payload: &str, expected: Option<&str>) {
+        assert_eq!(session_id(payload.as_bytes()), expected.map(str::as_bytes), "{payload}");
+    }
+
+    #[test]
+    fn only_the_payloads_own_member_counts() {
+        check(r#"{"session_id":"a","x":1}"#, Some("a"));
+        check(r#"{ "x" : [ "session_id" , {"session_id":"b"} ], "session_id" : "a" }"#, Some("a"));
+        check(
+            r#"{"tool_input":{"session_id":"b"},"x":"session_id\":\"c","session_id":"a\"b"}"#,
+            Some(r#"a\"b"#),
+        );
+        check(r#"{"prompt":"session_id","x":"b"}"#, None);
+        check(r#"{"session_id":7,"x":"b"}"#, None);
+        check(r#"{"session_id":"#, None);
+        check(r#"[{"session_id":"b"}]"#, None);
+        check("", None);
+    }
+}
