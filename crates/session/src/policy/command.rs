@@ -4,6 +4,7 @@ use regex::Regex;
 
 use super::rule::Fit;
 use super::shell::{Script, Simple, Word, program};
+use super::side_effect::{RUNNERS, side_effect};
 use crate::limits::{POLICY_OPTIONS_MAX, POLICY_WRAPPED_WORDS_MAX};
 use crate::operator::layer::pattern::{bounded, compiled};
 
@@ -13,6 +14,8 @@ pub struct CommandPattern {
     regex: Regex,
     /// The program, where the pattern names one.
     program: Option<String>,
+    /// Its words that spell something out.
+    spelled_out: Vec<Regex>,
 }
 
 impl CommandPattern {
@@ -26,14 +29,22 @@ impl CommandPattern {
             Some(head) => format!("{}(?: .*)?", wildcards(head)),
             None => wildcards(&text),
         };
-        Ok(Self { regex: compiled(&format!("(?s)^{body}$"))?, program })
+        let says_something = |word: &&&str| word.chars().any(|letter| !"*?-=".contains(letter));
+        let exactly = |word: &&str| compiled(&format!("(?s)^{}$", wildcards(word)));
+        let spelled_out =
+            words.iter().filter(says_something).map(exactly).collect::<Result<_, _>>()?;
+        Ok(Self { regex: compiled(&format!("(?s)^{body}$"))?, program, spelled_out })
     }
 
     /// It is this command, word by word. The program must be spelled as the pattern spells it:
-    /// `/tmp/git` is not `git`.
+    /// `/tmp/git` is not `git`. Nor does a `*` stand for an option with which a reading command
+    /// writes or runs something, unless it stands for the program, too.
     pub fn is(&self, command: &Simple) -> bool {
         let is_known = command.is_certain && command.words.iter().all(|word| !word.is_opaque);
-        is_known && self.regex.is_match(&spelled(&command.words[0].text, &command.words[1..]))
+        let is_named = |word: &str| self.spelled_out.iter().any(|part| part.is_match(word));
+        is_known
+            && self.regex.is_match(&spelled(&command.words[0].text, &command.words[1..]))
+            && (self.program.is_none() || side_effect(&command.words, &is_named).is_none())
     }
 
     /// Whether the line may run such a command, by whatever name, option or wrapper.
@@ -92,15 +103,19 @@ impl CommandPattern {
     }
 }
 
+/// Why a rule for the commands of a line may still not cover them.
+pub fn excess(script: &Script) -> Option<&'static str> {
+    script.commands.iter().find_map(|command| side_effect(&command.words, &|_| false))
+}
+
 /// What runs another command, or stands before one.
 fn is_wrapper(word: &str) -> bool {
-    const WRAPPERS: [&str; 38] = [
-        "!", "builtin", "busybox", "chroot", "command", "coproc", "do", "doas", "elif", "else",
-        "env", "exec", "find", "flock", "for", "if", "ionice", "nice", "nohup", "npx", "parallel",
-        "pkexec", "setsid", "ssh", "stdbuf", "strace", "su", "sudo", "then", "time", "timeout",
-        "unshare", "until", "watch", "while", "xargs", "{", "}",
+    const BEFORE_ONE: [&str; 16] = [
+        "!", "coproc", "do", "elif", "else", "find", "for", "if", "npx", "ssh", "su", "then",
+        "until", "while", "{", "}",
     ];
-    WRAPPERS.contains(&program(word))
+    let name = program(word);
+    RUNNERS.contains(&name) || BEFORE_ONE.contains(&name)
 }
 
 /// Words with one space between them; a space inside a word is another sign, so that no pattern

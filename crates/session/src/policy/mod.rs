@@ -15,6 +15,7 @@ mod file;
 mod place;
 mod rule;
 mod shell;
+mod side_effect;
 mod tightening;
 mod tool_kind;
 
@@ -287,7 +288,8 @@ fn by_preset(preset: Preset, call: &Call<'_>) -> Verdict {
         Preset::Yolo => !call.tool.is_empty(),
     };
     let name = format!("preset {}", preset.name());
-    let doubt = call.script.as_ref().and_then(|script| script.doubt);
+    let doubt =
+        call.script.as_ref().and_then(|script| script.doubt.or_else(|| command::excess(script)));
     match allows {
         false => Verdict::ask(match doubt {
             Some(doubt) => format!("no rule allows it, because {doubt}"),

@@ -32,6 +32,8 @@ pub struct Word {
     pub text: String,
     /// A part of it is known only when it runs.
     pub is_opaque: bool,
+    /// The shell may put names of files in its place.
+    pub is_pattern: bool,
 }
 
 impl Script {
@@ -232,6 +234,10 @@ impl<'a> Reader<'a> {
                 '*' | '?' | '[' if self.now.words.is_empty() => {
                     self.word().is_opaque = true;
                     self.script.doubted("the program is a pattern");
+                    self.push(letter);
+                }
+                '*' | '?' | '[' => {
+                    self.word().is_pattern = true;
                     self.push(letter);
                 }
                 '~' | '=' if self.now.words.is_empty() && self.now.word.is_none() => {
