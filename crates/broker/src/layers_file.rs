@@ -2,14 +2,12 @@
 //!
 //! Never an error: what cannot be used is a trouble to be told, and the core's labels show.
 
-use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use qd_session::operator::layer::{Layers, Trouble};
-use rustix::fs::OFlags;
 
+use crate::bounded_file::{Links, read_regular_text};
 use crate::limits::LAYERS_FILE_BYTES_MAX;
 use crate::sources::watch::{Root, Tells};
 
@@ -22,7 +20,7 @@ pub struct LayersFile {
 impl LayersFile {
     /// Without a file there are the built-in layers. `home` stands for `~` in its paths.
     pub fn read(path: &Path, home: &Path) -> Self {
-        match text(path, LAYERS_FILE_BYTES_MAX) {
+        match read_regular_text(path, LAYERS_FILE_BYTES_MAX, Links::Followed) {
             Ok(text) => Self::parsed(&text, home),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
             Err(error) => Self::unusable(error.to_string()),
@@ -56,24 +54,5 @@ impl LayersFile {
             tells: Tells::Changes,
             wants: |file| file.file_name().is_some_and(|name| name == "layers.toml"),
         }
-    }
-}
-
-/// A pipe in its place would never end: only a file is read, and only so much of it.
-pub(crate) fn text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    text_with(path, bytes_max, OFlags::empty())
-}
-
-pub(crate) fn text_with(path: &Path, bytes_max: u64, how: OFlags) -> io::Result<String> {
-    let flags = i32::try_from((OFlags::NONBLOCK | how).bits()).expect("it is a small number");
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    let mut text = String::new();
-    let read = file.take(bytes_max + 1).read_to_string(&mut text)?;
-    match read as u64 > bytes_max {
-        true => Err(io::Error::other(format!("it is longer than {bytes_max} bytes"))),
-        false => Ok(text),
     }
 }

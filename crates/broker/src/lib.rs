@@ -11,7 +11,10 @@
 //! [`notices`] tells the operator on their devices what needs them.
 //! [`telemetry`] counts what driven sessions do, and tells others of it.
 //! [`transcript`] reads a session's conversation in pages, for whoever looks at it.
+//! [`private_places`] are folders that no command reaches.
+//! [`bounded_file`] reads files that an agent or a repository may have made.
 
+pub mod bounded_file;
 mod broker;
 mod card;
 pub mod desk;
@@ -26,6 +29,7 @@ pub mod limits;
 pub mod notices;
 pub mod past_requests;
 pub mod policy_file;
+pub mod private_places;
 pub mod runtime;
 pub mod sources;
 pub mod telemetry;

@@ -12,6 +12,9 @@ pub const LAYERS_FILE_BYTES_MAX: u64 = 64 << 10;
 /// that are looked into for what they forbid.
 pub const POLICY_FILE_BYTES_MAX: u64 = 256 << 10;
 
+/// Longest file of our own in the state folder: keys, devices, what was told.
+pub const PRIVATE_FILE_BYTES_MAX: u64 = 16 << 20;
+
 /// Folders above a session's that are looked through for a repository's policy.
 pub const REPOSITORY_DEPTH_MAX: usize = 32;
 
@@ -217,8 +220,17 @@ pub const CHAT_HEADER_BYTES_MAX: u64 = 64 << 10;
 /// Longest path in a `.project_root` file: what a kernel takes.
 pub const PROJECT_ROOT_BYTES_MAX: u64 = 4 << 10;
 
+/// Entries of a folder of chats that are looked at: more are no chats of one project.
+pub const CHAT_ENTRIES_MAX: usize = 50_000;
+
 /// Bytes of a command line that are looked at: program, options and script stand at its beginning.
 pub const COMMAND_LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Ancestors of a process that are looked at for a warden. More are a trick, and count as one.
+pub const ANCESTORS_MAX: usize = 1_024;
+
+/// Longest file in `/proc` about one process's rights.
+pub const PROCESS_FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Findings about holders made and not yet taken; then looking waits.
 pub const FINDINGS_MAX: usize = 256;
@@ -344,6 +356,9 @@ pub const HISTORY_DEPTH_MAX: usize = 16;
 /// Session files of one history. Years of ten agents a day make about ten thousand; with their
 /// paths a million would take 200 MB.
 pub const HISTORY_FILES_MAX: usize = 200_000;
+
+/// Entries of folders that are looked at for them: a few files of other kinds lie beside each.
+pub const HISTORY_ENTRIES_MAX: usize = 2_000_000;
 
 /// Portions of one file in the index before they are joined: a file that grows while somebody
 /// looks again and again adds one each time.

@@ -7,10 +7,9 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use qd_session::policy::{Policy, Tightening, Trouble};
-use rustix::fs::OFlags;
 use serde_json::Value;
 
-use crate::layers_file::{text, text_with};
+use crate::bounded_file::{Links, read_regular_text};
 use crate::limits::{POLICY_FILE_BYTES_MAX, REPOSITORY_DEPTH_MAX};
 use crate::sources::watch::{Root, Tells};
 
@@ -31,7 +30,7 @@ impl PolicyFile {
     /// Without a file everything is asked. `home` stands for `~` in its paths.
     pub fn read(path: &Path, home: &Path) -> Self {
         let spelled = home.to_string_lossy();
-        match text(path, POLICY_FILE_BYTES_MAX) {
+        match read_regular_text(path, POLICY_FILE_BYTES_MAX, Links::Followed) {
             Ok(text) => Self::parsed(&text, home),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Self { policy: Policy::none(&spelled), troubles: Vec::new() }
@@ -147,7 +146,7 @@ fn repository_text(folder: &Path, path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     }
-    match text_with(path, POLICY_FILE_BYTES_MAX, OFlags::NOFOLLOW) {
+    match read_regular_text(path, POLICY_FILE_BYTES_MAX, Links::Refused) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -54,6 +54,7 @@ use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
 use crate::layers_file::LayersFile;
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
 use crate::policy_file::PolicyFile;
+use crate::private_places::PrivatePlaces;
 use crate::sources::codex_daemon::CodexDaemon;
 use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{Files, News};
@@ -155,6 +156,8 @@ struct WatchedLayers {
 struct WatchedPolicy {
     path: PathBuf,
     home: PathBuf,
+    /// What no preset lets an agent read or write.
+    private: PrivatePlaces,
     bell: Doorbell,
 }
 
@@ -845,8 +848,10 @@ impl WatchedPolicy {
     /// As with the layers.
     fn start(settings: &Settings) -> Result<Self, Error> {
         let (path, home) = (settings.policy.clone(), settings.home.clone());
+        let ours = path.parent().map(ToOwned::to_owned).into_iter().chain([settings.state.clone()]);
+        let private = PrivatePlaces::new(ours, &home, &settings.environment);
         let bell = Doorbell::at("qd-policy", vec![PolicyFile::root(&path)], Rings::ForEnds)?;
-        Ok(Self { path, home, bell })
+        Ok(Self { path, home, private, bell })
     }
 
     fn read(&self) -> Policy {
@@ -855,7 +860,7 @@ impl WatchedPolicy {
             warn!(place = trouble.place, what = trouble.what, "policy.toml");
         }
         info!(rules = policy.rules_len(), "policy");
-        policy
+        policy.with_private(self.private.spelled())
     }
 }
 

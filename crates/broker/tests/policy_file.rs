@@ -124,3 +124,32 @@ fn a_link_of_a_repository_is_not_followed() {
     let asked = Asked { tool: "Bash", input: Some("{}"), cwd: Some("/w"), ..Asked::default() };
     assert_eq!(here.judge(&asked).effect, Effect::Ask);
 }
+
+/// A session in `~/.config` could otherwise write the policy that it is judged by.
+#[test]
+fn no_preset_but_yolo_allows_to_read_or_write_our_settings_and_the_agents() {
+    let private = ["/home/u/.config/quarterdeck", "/home/u/.claude", "/home/u/.claude.json"];
+    let file = |preset: &str| {
+        let read = PolicyFile::parsed(&format!("preset = \"{preset}\""), Path::new(HOME));
+        let policy = read.policy.with_private(private.map(str::to_owned).to_vec());
+        PolicyFile { policy, ..read }
+    };
+    let (cwd, home) = ("/home/u/.config", "/home/u/.claude");
+    for (cwd, tool, input) in [
+        (cwd, "Write", r#"{"file_path": "/home/u/.config/quarterdeck/policy.toml"}"#),
+        (cwd, "Edit", r#"{"file_path": "quarterdeck/hooks.json"}"#),
+        (cwd, "write_file", r#"{"path": "QuarterDeck/policy.toml"}"#),
+        (cwd, "Read", r#"{"file_path": "other/../quarterdeck/config.toml"}"#),
+        (cwd, "Grep", r#"{"pattern": "x", "path": "."}"#),
+        (cwd, "Glob", r#"{"pattern": "**/*.toml"}"#),
+        (home, "Write", r#"{"file_path": "notes.md"}"#),
+        (home, "Read", r#"{"file_path": ".credentials.json"}"#),
+    ] {
+        for preset in ["careful", "auto-edit"] {
+            let verdict = judge(&file(preset), cwd, tool, input);
+            assert_eq!(verdict.effect, Effect::Ask, "{preset} {tool} {input}");
+        }
+    }
+    let beside = judge(&file("auto-edit"), cwd, "Write", r#"{"file_path": "other/file"}"#);
+    assert_eq!(beside.effect, Effect::Allow);
+}

@@ -1,12 +1,15 @@
 //! A capture on disk: `scenario.json` says which harness, `signals.jsonl` what it said.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use qd_broker::bounded_file::{Links, open_regular, read_regular_text};
 use qd_harness::Harness;
 use qd_harness::capture::{Recorded, Scenario};
+
+/// What a capture says about itself: a few hundred bytes.
+const SCENARIO_BYTES_MAX: u64 = 1 << 20;
 
 /// A recorded session, read line by line.
 #[derive(Debug)]
@@ -18,7 +21,7 @@ pub struct Capture {
 impl Capture {
     pub fn open(folder: &Path) -> Result<Self> {
         let about = folder.join("scenario.json");
-        let text = std::fs::read_to_string(&about)
+        let text = read_regular_text(&about, SCENARIO_BYTES_MAX, Links::Followed)
             .with_context(|| format!("{} is not a capture", folder.display()))?;
         let scenario: Scenario = serde_json::from_str(&text)
             .with_context(|| format!("{} names no harness we know", about.display()))?;
@@ -26,7 +29,7 @@ impl Capture {
     }
 
     pub fn signals(&self) -> Result<impl Iterator<Item = Result<Recorded>>> {
-        let file = File::open(&self.signals)
+        let (file, _) = open_regular(&self.signals, Links::Followed)
             .with_context(|| format!("cannot read {}", self.signals.display()))?;
         let lines = BufReader::new(file).lines().enumerate();
         let filled =

@@ -39,6 +39,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use qd_broker::bounded_file::{Links, read_regular_text};
 use qd_broker::driving::local_crew::AgentPrograms;
 use qd_broker::driving::model::Models;
 use qd_broker::driving::tools::SandboxConfig;
@@ -48,6 +49,9 @@ use toml_edit::{DocumentMut, Item, TableLike};
 use crate::notify_config::NotifyConfig;
 use crate::otlp_config::OtlpConfig;
 use crate::sandbox_config;
+
+/// Longest settings: a few kilobytes, and room for a long list of prices.
+pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 pub struct Config {
@@ -70,7 +74,7 @@ impl Config {
     /// Without a file nothing is set. One that cannot be understood is an error: the operator
     /// meant something by it.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match read_regular_text(path, CONFIG_BYTES_MAX, Links::Followed) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use qd_broker::bounded_file::{Links, read_regular_text};
 use qd_broker::limits::RECEIVERS_MAX;
 use qd_broker::notices::{NtfySettings, Settings, WebhookSettings};
 use qd_session::limits::QUIET_RANGES_MAX;
@@ -22,6 +23,9 @@ pub struct NotifyConfig {
     webhooks: Vec<WebhookSettings>,
     ntfy: Vec<NtfySettings>,
 }
+
+/// A secret in a file of its own; a whole key with its certificate is a few kilobytes.
+const SECRET_BYTES_MAX: u64 = 64 << 10;
 
 /// Some push services refuse whoever names nobody.
 const CONTACT: &str = "mailto:operator@example.com";
@@ -133,7 +137,7 @@ fn receiver(table: &dyn TableLike, sort: &str, secret: &str, folder: &Path) -> R
             _ if name == secret => kept = Some(text(&full, item)?),
             _ if name.strip_suffix("_file") == Some(secret) => {
                 let path = folder.join(text(&full, item)?);
-                let read = std::fs::read_to_string(&path);
+                let read = read_regular_text(&path, SECRET_BYTES_MAX, Links::Followed);
                 let read = read.with_context(|| format!("cannot read {}", path.display()))?;
                 kept = Some(read.trim().to_owned());
             }

@@ -1,8 +1,9 @@
 //! Where our own files are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use qd_broker::private_places::PrivatePlaces;
 
 #[derive(Debug, Clone)]
 pub struct Paths {
@@ -77,6 +78,13 @@ impl Paths {
 
     pub fn tokens(&self) -> PathBuf {
         self.state.join("tokens")
+    }
+
+    /// What no command of a session reaches: all of ours, and the agents' settings.
+    pub fn private(&self) -> PrivatePlaces {
+        let folders = [Some(self.state.as_path()), self.config.parent(), self.socket.parent()];
+        let ours = folders.into_iter().flatten().map(Path::to_owned);
+        PrivatePlaces::new(ours, &self.home, &std::env::vars_os().collect())
     }
 }
 

@@ -78,7 +78,9 @@ fn test(file: Option<&Path>, json: bool, paths: &Paths) -> Result<()> {
     let path = file.map_or_else(|| paths.policy(), Path::to_owned);
     let PolicyFile { policy, troubles } = PolicyFile::read(&path, &paths.home);
     tell_troubles(&path, &troubles);
+    let policy = policy.with_private(paths.private().spelled());
     let in_force = PolicyFile::read(&paths.policy(), &paths.home).policy;
+    let in_force = in_force.with_private(paths.private().spelled());
     let journal = paths.state.join("journal.db");
     if !journal.exists() {
         bail!("there is no journal yet at {}: no agent was seen", journal.display());

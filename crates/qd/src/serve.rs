@@ -139,6 +139,7 @@ fn crew(paths: &Paths, driving: Driving) -> Result<LocalCrew> {
         programs,
         prices,
         sandbox,
+        private: paths.private(),
         warden: Warden::of_this_program().context("cannot find this program")?,
     };
     LocalCrew::new(settings).context("cannot speak to models")

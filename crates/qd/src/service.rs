@@ -9,10 +9,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use qd_broker::bounded_file::{Links, read_regular_text};
 use serde_json::json;
 
 use crate::paths::{Paths, folder};
 use crate::program::run;
+
+/// The unit that we write has a few hundred bytes.
+const UNIT_BYTES_MAX: u64 = 64 << 10;
 
 const UNIT: &str = "quarterdeck.service";
 
@@ -182,7 +186,7 @@ fn quoted(word: &str) -> Result<String> {
 
 /// The unit that is there; none if none is. One that we did not write is an error.
 fn ours(file: &Path) -> Result<Option<String>> {
-    let text = match fs::read_to_string(file) {
+    let text = match read_regular_text(file, UNIT_BYTES_MAX, Links::Followed) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => {

@@ -8,10 +8,12 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use qd_broker::bounded_file::{Links, read_regular_text};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Error;
+use crate::limits::TOKEN_FILE_BYTES_MAX;
 
 /// What somebody may do. Each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -97,7 +99,7 @@ impl Tokens {
 
 fn read_or_make(path: &Path) -> Result<String, Error> {
     let failed = |source| Error::Tokens { path: path.to_owned(), source };
-    match fs::read_to_string(path) {
+    match read_regular_text(path, TOKEN_FILE_BYTES_MAX, Links::Followed) {
         Ok(text) if is_token(text.trim()) => return Ok(text.trim().to_owned()),
         // A half-written one opens nothing: a new one is made.
         Ok(_) => {}

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use qd_broker::bounded_file::{Links, read_regular_text};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use utoipa::ToSchema;
@@ -16,7 +17,8 @@ use utoipa::ToSchema;
 use crate::Error;
 use crate::auth::{Scope, random_hex, same};
 use crate::limits::{
-    BROWSER_NAME_BYTES_MAX, BROWSERS_MAX, COOKIE_LIVES_S, LINK_LIVES_S, LINKS_MAX, WRONG_CODES_MAX,
+    BROWSER_NAME_BYTES_MAX, BROWSERS_FILE_BYTES_MAX, BROWSERS_MAX, COOKIE_LIVES_S, LINK_LIVES_S,
+    LINKS_MAX, WRONG_CODES_MAX,
 };
 
 /// The cookie's name.
@@ -77,7 +79,7 @@ impl Browsers {
     /// Reads who signed in. A file that cannot be understood costs everybody a new sign-in.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("browsers.json");
-        let browsers = match fs::read_to_string(&path) {
+        let browsers = match read_regular_text(&path, BROWSERS_FILE_BYTES_MAX, Links::Followed) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
                 warn!(%error, path = %path.display(), "browsers have to sign in again");
                 Vec::new()

@@ -8,6 +8,12 @@ pub const HOOK_BYTES_MAX: usize = 1 << 20;
 /// Longest telemetry body, unpacked. Exporters send some hundred records at a time.
 pub const OTLP_BYTES_MAX: usize = 4 << 20;
 
+/// Longest file with a token: the token, and a line end that an editor left.
+pub const TOKEN_FILE_BYTES_MAX: u64 = 4 << 10;
+
+/// Longest file with the browsers that signed in: as many as there may be, half a kilobyte each.
+pub const BROWSERS_FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// Longest body of any other request.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 

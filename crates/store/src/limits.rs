@@ -145,6 +145,13 @@ pub const INDEX_BYTES_MAX: u64 = 1 << 30;
 /// next time.
 pub const CLIENT_BUSY_WAIT_MAX: Duration = Duration::from_millis(500);
 
+/// Longest write-ahead log of a client's database that is read with it. SQLite reads all of it
+/// before the first row; clients write theirs back at some megabytes.
+pub const CLIENT_LOG_BYTES_MAX: u64 = 1 << 30;
+
+/// Sessions of a client's database that are known by their parents, the newest.
+pub const CLIENT_SESSIONS_MAX: u32 = 100_000;
+
 /// Longest part or message of a client's database that is read. What tells of tokens has some
 /// hundred bytes; a tool's output may have any number.
 pub const CLIENT_ROW_BYTES_MAX: u32 = 1 << 20;

@@ -5,13 +5,17 @@
 //! would make a log of its own there otherwise.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::file::beside;
-use crate::limits::{CACHE_KIB, CLIENT_BUSY_WAIT_MAX, CLIENT_ROW_BYTES_MAX};
+use crate::limits::{
+    CACHE_KIB, CLIENT_BUSY_WAIT_MAX, CLIENT_LOG_BYTES_MAX, CLIENT_ROW_BYTES_MAX,
+    CLIENT_SESSIONS_MAX,
+};
 use crate::{Error, Result};
 
 #[derive(Debug)]
@@ -44,7 +48,12 @@ pub struct ClientPart<'a> {
 impl OpencodeDatabase {
     pub fn open(path: &Path) -> Result<Self> {
         let log = beside(path, "-wal");
-        let has_log = log.metadata().is_ok_and(|about| about.len() > 0);
+        parts_are_regular(path)?;
+        let log_len = log.metadata().map_or(0, |about| about.len());
+        if log_len > CLIENT_LOG_BYTES_MAX {
+            return Err(odd(&log));
+        }
+        let has_log = log_len > 0;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
@@ -56,8 +65,10 @@ impl OpencodeDatabase {
     }
 
     pub fn sessions(&self) -> Result<Vec<ClientSession>> {
-        let mut select = self.connection.prepare("SELECT id, parent_id, directory FROM session")?;
-        let rows = select.query_map([], |row| {
+        let mut select = self
+            .connection
+            .prepare("SELECT id, parent_id, directory FROM session ORDER BY rowid DESC LIMIT ?1")?;
+        let rows = select.query_map([CLIENT_SESSIONS_MAX], |row| {
             Ok(ClientSession { id: row.get(0)?, parent: row.get(1)?, directory: row.get(2)? })
         })?;
         rows.map(|row| Ok(row?)).collect()
@@ -129,6 +140,22 @@ impl OpencodeDatabase {
         let mut select = self.connection.prepare("SELECT id FROM part WHERE rowid = ?1")?;
         Ok(select.query_row(params![row], |row| row.get(0)).optional()?)
     }
+}
+
+/// SQLite would wait for a FIFO in the place of any of its files, and never come back.
+fn parts_are_regular(path: &Path) -> Result<()> {
+    for part in ["", "-wal", "-shm"] {
+        let part = beside(path, part);
+        if part.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(odd(&part));
+        }
+    }
+    Ok(())
+}
+
+fn odd(path: &Path) -> Error {
+    let error = io::Error::new(io::ErrorKind::InvalidInput, "it is no file of a database");
+    Error::io("cannot read", path)(error)
 }
 
 fn part_of<'a>(row: &'a rusqlite::Row<'_>) -> Result<ClientPart<'a>> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use qd_harness::Harness;
 
-use crate::limits::{HISTORY_DEPTH_MAX, HISTORY_FILES_MAX};
+use crate::limits::{HISTORY_DEPTH_MAX, HISTORY_ENTRIES_MAX, HISTORY_FILES_MAX};
 use crate::sources::places::{Place, PlaceKind};
 
 /// A file that may tell what something cost.
@@ -52,6 +52,7 @@ pub fn find(places: &[Place]) -> (Vec<FoundFile>, Vec<Trouble>) {
         files: Vec::new(),
         troubles: Vec::new(),
         entered: HashSet::new(),
+        entries: 0,
     };
     for place in places {
         let begin = search.files.len();
@@ -77,6 +78,8 @@ struct Search {
     troubles: Vec<Trouble>,
     /// Folders that were entered: a link into its own parent would never end.
     entered: HashSet<(u64, u64)>,
+    /// Entries that were looked at, all folders together.
+    entries: usize,
 }
 
 impl Search {
@@ -96,6 +99,10 @@ impl Search {
             return self.troubles.push(Trouble::at(folder, "is too deep to be entered"));
         }
         for entry in entries {
+            if self.entries == HISTORY_ENTRIES_MAX {
+                return;
+            }
+            self.entries += 1;
             let seen = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
             match seen {
                 Ok((path, kind)) if kind.is_dir() => self.enter(place, &path, depth + 1),

@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 use tracing::warn;
 
 use crate::Error;
+use crate::bounded_file::{Links, read_regular_text};
+use crate::limits::PRIVATE_FILE_BYTES_MAX;
 
 #[derive(Debug, Clone)]
 pub struct PrivateFile {
@@ -27,7 +29,7 @@ impl PrivateFile {
 
     /// None if it is not there.
     pub fn read(&self) -> Result<Option<String>, Error> {
-        match fs::read_to_string(&self.path) {
+        match read_regular_text(&self.path, PRIVATE_FILE_BYTES_MAX, Links::Followed) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::Notices { doing: "read", path: self.path.clone(), source }),

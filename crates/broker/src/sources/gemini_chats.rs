@@ -10,7 +10,7 @@ mod clients;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,8 @@ use qd_session::moment::Timestamp;
 use self::assignment::{Begin, SLACK_MS, Span, Verdict, assign};
 use self::clients::{Client, clients};
 use super::processes::Process;
-use crate::limits::{CHAT_HEADER_BYTES_MAX, CHATS_MAX, PROJECT_ROOT_BYTES_MAX};
+use crate::bounded_file::{Links, open_regular, read_regular};
+use crate::limits::{CHAT_ENTRIES_MAX, CHAT_HEADER_BYTES_MAX, CHATS_MAX, PROJECT_ROOT_BYTES_MAX};
 
 /// The chats that were looked at, by their files.
 #[derive(Debug, Default)]
@@ -130,7 +131,7 @@ impl Chats {
     /// A client has one chat of its project open, perhaps another than the one that changed.
     fn meet_others(&mut self, folder: &Path, since: Timestamp) {
         let Ok(entries) = fs::read_dir(folder) else { return };
-        for entry in entries.flatten() {
+        for entry in entries.flatten().take(CHAT_ENTRIES_MAX) {
             let path = entry.path();
             let changed = entry.metadata().ok().and_then(|found| found.modified().ok());
             let changed = changed.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
@@ -206,7 +207,7 @@ fn is_chat(path: &Path) -> bool {
 }
 
 fn header(path: &Path) -> Option<ChatHeader> {
-    let file = File::open(path).ok()?;
+    let (file, _) = open_regular(path, Links::Followed).ok()?;
     let mut line = Vec::new();
     BufReader::new(file).take(CHAT_HEADER_BYTES_MAX).read_until(b'\n', &mut line).ok()?;
     ChatHeader::read(&line)
@@ -215,9 +216,8 @@ fn header(path: &Path) -> Option<ChatHeader> {
 /// The folder that a client of this chat runs in.
 fn project(chat: &Path) -> Option<PathBuf> {
     let folder = chat.parent()?.parent()?;
-    let mut root = Vec::new();
-    let file = File::open(folder.join(".project_root")).ok()?;
-    file.take(PROJECT_ROOT_BYTES_MAX).read_to_end(&mut root).ok()?;
+    let (root, limit) = (folder.join(".project_root"), PROJECT_ROOT_BYTES_MAX);
+    let root = read_regular(&root, limit, Links::Followed).ok()?;
     // One that is not here is on another machine, or in a container.
     fs::canonicalize(OsStr::from_bytes(root.trim_ascii())).ok()
 }

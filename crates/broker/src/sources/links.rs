@@ -30,7 +30,7 @@ pub fn led_to(paths: &[String], cwd: Option<&str>, home: &Path) -> Vec<Option<St
 
 /// The path without links. What is not there yet is where its folder is: a file that is to be
 /// made, or what a link to nowhere would make.
-fn followed(path: &Path) -> Option<PathBuf> {
+pub(crate) fn followed(path: &Path) -> Option<PathBuf> {
     let mut rest: Vec<PathBuf> = vec![path.to_owned()];
     let mut found = PathBuf::from("/");
     let mut links = 0;

@@ -19,6 +19,7 @@ pub mod opencode_servers;
 pub mod places;
 pub mod processes;
 pub mod repositories;
+pub mod supervised;
 pub mod tail;
 pub mod terminal;
 pub mod watch;

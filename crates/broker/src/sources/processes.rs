@@ -59,6 +59,14 @@ impl Process {
         std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()
     }
 
+    /// What its first thread calls itself: at most 15 bytes.
+    pub fn name(self) -> Option<String> {
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
+        let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
+        let end = stat.iter().rposition(|byte| *byte == b')')?;
+        Some(String::from_utf8_lossy(stat.get(begin..end)?).into_owned())
+    }
+
     /// The terminal that controls it.
     pub fn tty(self) -> Option<String> {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;

@@ -4,15 +4,15 @@
 //! Invariant: each complete line of a generation comes out once, in order. A new generation (the
 //! file was replaced, shrank or was written anew) is read from its beginning.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::bounded_file::{Links, open_regular};
 use crate::fnv::{BASIS, fnv};
 use crate::limits::{MARK_BYTES, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES};
 
@@ -342,12 +342,7 @@ impl TailReader {
 
 /// Opens a plain file, without ever waiting for one that is not.
 pub(crate) fn open(path: &Path) -> io::Result<(File, Seen)> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "not a plain file"));
-    }
+    let (file, metadata) = open_regular(path, Links::Followed)?;
     Ok((file, Seen::of(&metadata)))
 }
 

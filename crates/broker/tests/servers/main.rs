@@ -7,3 +7,4 @@ mod codex_errands;
 mod misbehaving;
 mod opencode;
 mod opencode_errands;
+mod pretenders;

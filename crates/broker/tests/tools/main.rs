@@ -11,6 +11,8 @@ mod looking;
 mod mcp;
 mod neighbours;
 mod observed_hooks;
+mod odd_files;
+mod own_files;
 mod patching;
 mod processes;
 mod table;

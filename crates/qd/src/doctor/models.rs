@@ -1,18 +1,19 @@
 //! Endpoints of models: can each be asked, as far as one can tell without asking it?
 
-use std::fs;
 use std::io::ErrorKind;
 
+use qd_broker::bounded_file::{Links, read_regular_text};
 use qd_broker::driving::model::Models;
 
 use super::finding::Finding;
+use crate::config::CONFIG_BYTES_MAX;
 use crate::paths::Paths;
 
 /// One finding for each endpoint; nothing is sent.
 pub fn models(paths: &Paths) -> Vec<Finding> {
     const CHECK: &str = "models";
     let place = paths.config.display();
-    let text = match fs::read_to_string(&paths.config) {
+    let text = match read_regular_text(&paths.config, CONFIG_BYTES_MAX, Links::Followed) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return vec![Finding::bad(CHECK, format!("cannot read {place}: {error}"))],

@@ -1,11 +1,12 @@
 //! One settings file on disk: read whole, replaced whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use qd_broker::bounded_file::{Links, read_regular};
 
 /// Largest settings file we edit. They are a few kilobytes; what is larger is something else.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -170,17 +171,14 @@ pub fn locked(folder: &Path) -> Result<File> {
 
 pub fn read_text(path: &Path) -> Result<String> {
     let name = path.display();
-    let metadata = fs::metadata(path).with_context(|| format!("cannot read {name}"))?;
-    if !metadata.is_file() {
-        bail!("{name} is not a file");
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot read {name}"))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        bail!("{name} is larger than {} MiB, too large for settings", FILE_BYTES_MAX >> 20);
-    }
+    let bytes = match read_regular(path, FILE_BYTES_MAX, Links::Followed) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            bail!("{name} is larger than {} MiB, too large for settings", FILE_BYTES_MAX >> 20);
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => bail!("{name} is not a file"),
+        Err(error) => return Err(error).context(format!("cannot read {name}")),
+    };
     String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name} is not UTF-8"))
 }
 

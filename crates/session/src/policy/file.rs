@@ -46,13 +46,13 @@ impl Policy {
         }
         // The longer a path, the nearer it is to the session.
         projects.sort_by_key(|project| std::cmp::Reverse(project.spelled.len()));
-        (Self { global, projects, home: home.to_owned() }, reading.troubles)
+        (Self { global, projects, home: home.to_owned(), private: Vec::new() }, reading.troubles)
     }
 
     /// A file that is there and cannot be read: nothing is allowed by itself.
     pub fn unreadable(home: &str) -> Self {
         let global = Layer { is_broken: true, ..Layer::default() };
-        Self { global, projects: Vec::new(), home: home.to_owned() }
+        Self { global, home: home.to_owned(), ..Self::default() }
     }
 
     /// Without a file everything is asked.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use self::budget::{Amounts, Budget, Exceeded, Measure, Span, Spent, Sum};
 use self::call::Call;
 pub use self::file::Trouble;
-use self::place::{is_protected, lies_in};
+use self::place::{is_protected, lies_in, meets};
 use self::rule::Fit;
 pub use self::rule::{Effect, Rule};
 pub use self::tightening::Tightening;
@@ -38,6 +38,8 @@ pub struct Policy {
     /// The most specific first.
     projects: Vec<Project>,
     home: String,
+    /// Settings of ours and of agents: no preset but yolo lets anybody read or write them.
+    private: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -122,6 +124,7 @@ pub struct Effective<'a> {
     layers: Vec<(Origin, &'a Layer)>,
     repository: &'a Tightening,
     home: &'a str,
+    private: &'a [String],
 }
 
 impl Policy {
@@ -138,7 +141,12 @@ impl Policy {
         let mut layers = vec![(Origin::Session, session)];
         layers.extend(projects.map(|project| (Origin::Project, &project.layer)));
         layers.push((Origin::Global, &self.global));
-        Effective { layers, repository, home: &self.home }
+        Effective { layers, repository, home: &self.home, private: &self.private }
+    }
+
+    /// With folders and files, by absolute paths, that decide what agents may do.
+    pub fn with_private(self, private: Vec<String>) -> Self {
+        Self { private, ..self }
     }
 
     /// The files that a request names, by their letters: for whoever looks where links lead them.
@@ -262,11 +270,11 @@ impl<'a> Effective<'a> {
             }
             return Verdict::by(*origin, rule);
         }
-        by_preset(preset, call)
+        by_preset(preset, call, self.private)
     }
 }
 
-fn by_preset(preset: Preset, call: &Call<'_>) -> Verdict {
+fn by_preset(preset: Preset, call: &Call<'_>, private: &[String]) -> Verdict {
     let is_inside = |path: &Option<String>| {
         let folder = call.workspace.as_deref();
         path.as_deref().zip(folder).is_some_and(|(path, folder)| lies_in(path, folder))
@@ -276,6 +284,7 @@ fn by_preset(preset: Preset, call: &Call<'_>) -> Verdict {
         let folder = call.workspace.as_deref().unwrap_or_default();
         is_protected(path.strip_prefix(folder).unwrap_or(path))
     });
+    let is_private = call.paths.iter().flatten().any(|path| meets(path, private));
     let (is_look, is_edit) = match call.kind {
         ToolKind::Read | ToolKind::Search => (true, false),
         ToolKind::Edit => (false, true),
@@ -283,8 +292,8 @@ fn by_preset(preset: Preset, call: &Call<'_>) -> Verdict {
     };
     let allows = match preset {
         Preset::Manual => false,
-        Preset::Careful => is_look && lies_inside,
-        Preset::AutoEdit => (is_look || is_edit && !is_protected) && lies_inside,
+        Preset::Careful => is_look && lies_inside && !is_private,
+        Preset::AutoEdit => (is_look || is_edit && !is_protected) && lies_inside && !is_private,
         Preset::Yolo => !call.tool.is_empty(),
     };
     let name = format!("preset {}", preset.name());

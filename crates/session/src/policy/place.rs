@@ -35,6 +35,18 @@ pub fn lies_in(path: &str, folder: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Whether a path lies in one of these places, or one of them in it: who searches a folder reads
+/// what is below. A pattern is as wide as the folder before its first sign.
+pub fn meets(path: &str, places: &[String]) -> bool {
+    let plain = path.split('/').take_while(|part| !part.contains(['*', '?', '[', '{']));
+    let path = plain.collect::<Vec<_>>().join("/").to_lowercase();
+    let meets = |place: &String| {
+        let place = place.to_lowercase();
+        lies_in(&path, &place) || lies_in(&place, &path)
+    };
+    places.iter().any(meets)
+}
+
 /// Files that decide what runs by itself, or what agents may do. Writing them is more than an edit.
 pub fn is_protected(path: &str) -> bool {
     const FOLDERS: [&str; 12] = [

@@ -15,8 +15,8 @@ use super::limits::{
     HOOK_ATTEMPTS_MAX, HOOK_DELAY_MS_MAX, HOOK_NAME_BYTES_MAX, HOOK_NAMES_MAX, HOOK_TIMEOUT_MS_MAX,
     HOOKS_FILE_BYTES_MAX, HOOKS_MAX,
 };
+use crate::bounded_file::{Links, read_regular_text};
 use crate::driving::strict_json::{Fault, Fields, are_variables, fault};
-use crate::layers_file::text;
 
 /// The file that says so, in the config folder.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl HookConfigInvalid {
 
 impl HooksFile {
     pub fn read(path: &Path) -> Result<Vec<HookConfig>, HookConfigInvalid> {
-        match text(path, HOOKS_FILE_BYTES_MAX) {
+        match read_regular_text(path, HOOKS_FILE_BYTES_MAX, Links::Followed) {
             Ok(text) => Self::parsed(&text, path),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(unreadable(path, &error)),

@@ -19,7 +19,8 @@ use qd_session::logbook::Used;
 use qd_session::machine::{HarnessTrouble, Process, TroubleKind};
 use qd_session::policy::Preset;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -29,6 +30,8 @@ use super::{LocalCrew, folder, gemini_minute};
 use crate::driving::agents::limits::TURN_END_MAX;
 use crate::driving::agents::{self, AgentJob, Exit, Order};
 use crate::driving::environment::{of_agent, of_names};
+use crate::driving::tools::limits::OPEN_WAIT;
+use crate::driving::tools::private_places_in;
 use crate::driving::{Ended, HarnessOrder, Report, Sending, Start, Teller};
 use crate::runtime::now;
 use crate::sources::processes;
@@ -37,7 +40,7 @@ pub(super) async fn run(
     crew: LocalCrew,
     start: Start,
     mut orders: mpsc::Receiver<HarnessOrder>,
-    tell: Teller,
+    mut tell: Teller,
     stop: CancellationToken,
 ) -> Ended {
     let (job, launch, program) = match prepared(&crew, &start) {
@@ -50,6 +53,9 @@ pub(super) async fn run(
         }
         _ => Duration::ZERO,
     };
+    if let Some(caution) = caution(&crew, &start.brief.workspace).await {
+        tell.warn(caution).await;
+    }
     let driver = program.driver(launch);
     let process = driver.process();
     let (ordering, order_queue) = mpsc::channel(agents::limits::ORDERS_MAX);
@@ -87,6 +93,18 @@ pub(super) async fn run(
     // It has told its last word; nothing of it is left when it ends.
     let _ = running.await;
     agent.exit.map_or_else(Ended::killed, |Exit { code, error }| Ended { code, why: error })
+}
+
+/// What the operator should know of a folder that an agent of a vendor works in.
+async fn caution(crew: &LocalCrew, workspace: &str) -> Option<String> {
+    let (workspace, private) = (folder(workspace).to_owned(), crew.settings().private.clone());
+    let looking = spawn_blocking(move || private_places_in(&workspace, &private));
+    let there = timeout(OPEN_WAIT, looking).await.ok()?.ok()??;
+    Some(format!(
+        "This folder contains settings of Quarterdeck or of agents ({there}). The agent brings its \
+         own sandbox: Quarterdeck can't keep it from reading or changing them. Choose a project \
+         folder to avoid this."
+    ))
 }
 
 fn prepared(crew: &LocalCrew, start: &Start) -> Result<(AgentJob, Launch, Protocol), String> {

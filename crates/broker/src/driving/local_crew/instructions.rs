@@ -5,12 +5,13 @@ use std::path::Path;
 
 use crate::driving::tools::Workspace;
 use crate::limits::INSTRUCTIONS_BYTES_MAX;
+use crate::private_places::PrivatePlaces;
 
 /// Where projects write what every agent should know about them.
 const FILE: &str = "AGENTS.md";
 
 /// Who it is, where it works, and what the project asks of agents.
-pub(super) fn instructions(workspace: &Path) -> String {
+pub(super) fn instructions(workspace: &Path, private: &PrivatePlaces) -> String {
     let folder = workspace.display();
     let ours = format!(
         "You are a coding agent. You work in the folder {folder} with the tools you are given; \
@@ -21,16 +22,16 @@ pub(super) fn instructions(workspace: &Path) -> String {
          ask. Use ask_user when you need a decision that only they can make.\n\
          When you are done, say in a few sentences what you did and what is left."
     );
-    match project(workspace) {
+    match project(workspace, private) {
         Some(words) => format!("{ours}\n\nThe project's own instructions ({FILE}):\n\n{words}"),
         None => ours,
     }
 }
 
 /// As much of them as there is room for. A file that cannot be read says nothing.
-fn project(workspace: &Path) -> Option<String> {
+fn project(workspace: &Path, private: &PrivatePlaces) -> Option<String> {
     // No pipe, whose end may never come, and no link to a file that is nobody's to send.
-    let file = Workspace::open(workspace).ok()?.file(Path::new(FILE)).ok()?;
+    let file = Workspace::open_without(workspace, private).ok()?.file(Path::new(FILE)).ok()?;
     let mut bytes = Vec::new();
     file.take(INSTRUCTIONS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let words = String::from_utf8_lossy(&bytes).trim().to_owned();
@@ -46,11 +47,11 @@ mod tests {
         let name = format!("qd-instructions-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
-        let alone = instructions(&folder);
+        let alone = instructions(&folder, &PrivatePlaces::default());
         assert!(alone.contains(&folder.display().to_string()) && !alone.contains(FILE));
         let words = format!("Indent by two.\n{}", "x".repeat(1 << 20));
         std::fs::write(folder.join(FILE), words).expect("written");
-        let told = instructions(&folder);
+        let told = instructions(&folder, &PrivatePlaces::default());
         std::fs::remove_dir_all(&folder).expect("ours");
         assert!(told.contains("Indent by two."));
         assert!(told.len() < (INSTRUCTIONS_BYTES_MAX as usize) + alone.len() + 100);
@@ -66,10 +67,10 @@ mod tests {
         std::fs::write(folder.join("CONTRIBUTING.md"), "Indent by two.").expect("written");
         let link = folder.join(FILE);
         std::os::unix::fs::symlink("../key", &link).expect("linked");
-        let out = instructions(&folder);
+        let out = instructions(&folder, &PrivatePlaces::default());
         std::fs::remove_file(&link).expect("ours");
         std::os::unix::fs::symlink("CONTRIBUTING.md", &link).expect("linked");
-        let within = instructions(&folder);
+        let within = instructions(&folder, &PrivatePlaces::default());
         std::fs::remove_dir_all(&base).expect("ours");
         assert!(!out.contains("a secret") && !out.contains(FILE));
         assert!(within.contains("Indent by two."));

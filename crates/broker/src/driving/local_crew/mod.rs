@@ -35,6 +35,7 @@ use super::model::{Line, Models, Patience};
 use super::tools::SandboxConfig;
 use super::warden::Warden;
 use super::{Crew, Ended, Ground, HarnessOffer, HarnessOrder, Muster, Start, Task, Teller};
+use crate::private_places::PrivatePlaces;
 
 /// Where the crew finds what it works with.
 #[derive(Debug, Clone)]
@@ -50,6 +51,8 @@ pub struct CrewSettings {
     pub programs: AgentPrograms,
     pub prices: PriceTable,
     pub sandbox: SandboxConfig,
+    /// What no tool and no command reaches.
+    pub private: PrivatePlaces,
     pub warden: Warden,
 }
 

@@ -155,7 +155,8 @@ impl ModelHarness {
 
     async fn options(&self, endpoint: &Endpoint, sending: &Sending) -> Options {
         let workspace = sending.start.brief.workspace.clone();
-        let system = spawn_blocking(move || instructions(folder(&workspace))).await;
+        let private = self.crew.settings().private.clone();
+        let system = spawn_blocking(move || instructions(folder(&workspace), &private)).await;
         Options { system: system.ok().map(Into::into), ..endpoint.options.clone() }
     }
 

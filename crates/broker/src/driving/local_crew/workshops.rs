@@ -2,18 +2,22 @@
 //! edits of one file wait for each other whoever makes them. It is closed with its last user.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use tracing::warn;
 
 use super::{CrewSettings, folder};
 use crate::driving::mcp::McpFile;
+use crate::driving::tools::limits::OPEN_WAIT;
+use crate::driving::tools::scratch::discard;
 use crate::driving::tools::{SandboxConfig, Toolbox, ToolboxSettings};
 use crate::driving::warden::Warden;
+use crate::private_places::PrivatePlaces;
 
 #[derive(Debug)]
 pub(super) struct Workshops {
@@ -21,6 +25,7 @@ pub(super) struct Workshops {
     mcp_file: PathBuf,
     warden: Warden,
     sandbox: SandboxConfig,
+    private: PrivatePlaces,
     /// Those that somebody holds, and some that were let go since.
     open: Mutex<BTreeMap<Arc<str>, Weak<Workshop>>>,
     /// How many were opened so far.
@@ -33,7 +38,8 @@ pub(super) type Workshop = OnceCell<Opened>;
 #[derive(Debug)]
 pub(super) struct Opened {
     pub toolbox: Toolbox,
-    /// MCP servers that have no tools to offer, and why.
+    /// What the operator should know of the workspace, and MCP servers that have no tools to
+    /// offer, and why.
     pub troubles: Vec<String>,
 }
 
@@ -52,16 +58,13 @@ impl std::ops::Deref for Held {
 impl Workshops {
     /// Nothing of a daemon before this one is needed any more.
     pub fn new(settings: &CrewSettings) -> Self {
-        if let Err(error) = std::fs::remove_dir_all(&settings.scratch)
-            && error.kind() != ErrorKind::NotFound
-        {
-            warn!(%error, folder = %settings.scratch.display(), "temporary files are left over");
-        }
+        discard(&settings.scratch);
         Self {
             scratch: settings.scratch.clone(),
             mcp_file: settings.mcp_file.clone(),
             warden: settings.warden.clone(),
             sandbox: settings.sandbox.clone(),
+            private: settings.private.clone(),
             open: Mutex::default(),
             ever_opened: AtomicU64::new(0),
         }
@@ -91,12 +94,21 @@ impl Workshops {
         let scratch = self.scratch.join(format!("{nth}"));
         let settings =
             ToolboxSettings::new(folder(workspace).to_owned(), scratch, self.warden.clone());
-        let opened = Toolbox::open(settings.with(self.sandbox.clone()));
+        let settings = settings.with(self.sandbox.clone()).without(self.private.clone());
+        let mcp_file = self.mcp_file.clone();
+        // What lies in the workspace may be anything, and a disk may be slow: not on the loop.
+        let opening = spawn_blocking(move || (Toolbox::open(settings), McpFile::read(&mcp_file)));
+        let (opened, servers) = match timeout(OPEN_WAIT, opening).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(_)) => return Err(format!("cannot work in {workspace}: opening it failed")),
+            Err(_) => return Err(format!("cannot work in {workspace}: the disk does not answer")),
+        };
         let mut toolbox = opened.map_err(|error| format!("cannot work in {workspace}: {error}"))?;
-        let troubles = match McpFile::read(&self.mcp_file) {
+        let mut troubles: Vec<String> = toolbox.caution().into_iter().collect();
+        troubles.extend(match servers {
             Ok(servers) => toolbox.connect(servers).await,
             Err(invalid) => vec![format!("no MCP server is used: {invalid}")],
-        };
+        });
         for trouble in &troubles {
             warn!(workspace, "{trouble}");
         }

@@ -7,9 +7,9 @@ use qd_session::limits::TOOL_TIMEOUT_MS;
 use serde_json::{Map, Value};
 
 use super::limits::{MCP_FILE_BYTES_MAX, MCP_SERVER_NAME_BYTES_MAX, MCP_SERVERS_MAX};
+use crate::bounded_file::{Links, read_regular_text};
 use crate::driving::strict_json::{Fault, Fields, are_variables, fault};
 use crate::driving::tools::limits::TIMEOUT_MS_MAX;
-use crate::layers_file::text;
 
 /// The file that says so, in the config folder.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct McpConfigInvalid {
 
 impl McpFile {
     pub fn read(path: &Path) -> Result<Vec<McpServerConfig>, McpConfigInvalid> {
-        match text(path, MCP_FILE_BYTES_MAX) {
+        match read_regular_text(path, MCP_FILE_BYTES_MAX, Links::Followed) {
             Ok(text) => Self::parsed(&text, path),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => {

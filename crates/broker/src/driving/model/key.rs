@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
-
 use super::EndpointError;
+use crate::bounded_file::{Links, open_regular};
 use crate::limits::KEY_BYTES_MAX;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -28,14 +27,7 @@ impl Key {
     /// operator learns of it.
     pub fn read(path: &Path) -> Result<Self, EndpointError> {
         let failed = |source: io::Error| EndpointError::KeyFile { path: path.to_owned(), source };
-        // A pipe in its place would never open.
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("it is a small number");
-        let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
-        let file = file.map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if !about.is_file() {
-            return Err(failed(io::Error::other("it is no file")));
-        }
+        let (file, about) = open_regular(path, Links::Followed).map_err(failed)?;
         if about.uid() != rustix::process::geteuid().as_raw() {
             return Err(EndpointError::KeyForeign { path: path.to_owned() });
         }

@@ -38,6 +38,17 @@ pub const WALK_ENTRIES_MAX: usize = 200_000;
 /// How deep a walk goes. Deeper is a mistake or a trap, and each level holds a descriptor.
 pub const WALK_DEPTH_MAX: usize = 48;
 
+/// Longest file with which Git links a worktree and its repository: a path.
+pub const GIT_LINK_BYTES_MAX: u64 = 8 << 10;
+
+/// How long opening a workspace may take: a disk that does not answer is told as such.
+pub const OPEN_WAIT: Duration = Duration::from_secs(20);
+
+/// Entries of a folder that are removed before it is looked at again, and folders that one round of
+/// removing takes on.
+pub const REMOVED_AT_ONCE: usize = 1_024;
+pub const ASIDE_MAX: usize = 1_024;
+
 /// Longest `.gitignore` that is read.
 pub const IGNORE_FILE_BYTES_MAX: u64 = 256 << 10;
 

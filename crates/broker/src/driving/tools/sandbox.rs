@@ -1,10 +1,11 @@
 //! What the commands of a session may reach, put together from the settings and the machine.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
+use super::limits::GIT_LINK_BYTES_MAX;
+use crate::bounded_file::{Links, read_regular_text};
 use crate::driving::environment::of_names;
 use crate::driving::tools::toolbox::ToolboxSettings;
 use crate::driving::warden::{Confinement, Enforced, Warden};
@@ -86,14 +87,15 @@ impl Sandbox {
         let home = ours.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let toolchains = home.iter().flat_map(|home| TOOLCHAINS.map(|part| home.join(part)));
         let read = SYSTEM.map(PathBuf::from).into_iter().chain(toolchains);
-        let write = [workspace.to_owned(), settings.scratch.clone()];
         let confinement = Confinement {
             read: read.chain(opened.read.iter().cloned()).collect(),
-            write: write
+            write: [workspace.to_owned()]
                 .into_iter()
                 .chain(repository_of(workspace))
                 .chain(opened.write.iter().cloned())
                 .collect(),
+            own: Some(settings.scratch.clone()),
+            private: settings.private.clone(),
             network: opened.network,
             local_sockets: opened.local_sockets,
         };
@@ -111,13 +113,25 @@ impl Sandbox {
 
 /// The repository of a worktree, which lies elsewhere: Git has to write there. What files in the
 /// workspace say is not believed, because a command wrote them perhaps: the repository is the one
-/// that keeps a folder for this worktree, and that folder must name the worktree in return.
+/// that keeps a folder for this worktree, and that folder must name the worktree in return. A
+/// folder that is merely called `worktrees` does not make the one above it a repository.
 fn repository_of(workspace: &Path) -> Option<PathBuf> {
-    let link = fs::read_to_string(workspace.join(".git")).ok()?;
+    let text = |path: &Path| read_regular_text(path, GIT_LINK_BYTES_MAX, Links::Refused).ok();
+    let link = text(&workspace.join(".git"))?;
     let private = workspace.join(link.strip_prefix("gitdir: ")?.trim_end()).canonicalize().ok()?;
-    let back = fs::read_to_string(private.join("gitdir")).ok()?;
+    if private.starts_with(workspace) {
+        return None;
+    }
+    let back = text(&private.join("gitdir"))?;
     let is_ours = Path::new(back.trim_end()).canonicalize().ok()? == workspace.join(".git");
     let worktrees = private.parent().filter(|parent| parent.ends_with("worktrees"))?;
     let common = worktrees.parent()?;
-    is_ours.then(|| common.to_owned())
+    (is_ours && is_repository(common)).then(|| common.to_owned())
+}
+
+/// What Git itself looks for.
+fn is_repository(folder: &Path) -> bool {
+    let is_folder = |name| folder.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
+    let has_head = folder.join("HEAD").symlink_metadata().is_ok_and(|found| found.is_file());
+    has_head && is_folder("objects") && is_folder("refs")
 }

@@ -9,6 +9,7 @@ use super::limits::PROBE_MS_MAX;
 use crate::driving::warden::{
     Captured, Confinement, Ended, Enforced, Input, Job, LocalSockets, Lost, Network, Said, Warden,
 };
+use crate::private_places::PrivatePlaces;
 
 /// What the operator opens to commands, or closes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,8 @@ impl SandboxConfig {
         let confinement = Confinement {
             read: Vec::new(),
             write: Vec::new(),
+            own: None,
+            private: PrivatePlaces::default(),
             network: self.network,
             local_sockets: self.local_sockets,
         };

@@ -29,12 +29,14 @@ use super::pace::Pace;
 use super::read_file::ReadFile;
 use super::sandbox::Sandbox;
 use super::sandbox_config::SandboxConfig;
+use super::scratch::discard;
 use super::search::Search;
 use super::tool::{Tool, ToolDefinition};
-use super::workspace::Workspace;
+use super::workspace::{Workspace, caution};
 use crate::driving::environment::ours;
 use crate::driving::mcp::{McpServer, McpServerConfig};
 use crate::driving::warden::Warden;
+use crate::private_places::PrivatePlaces;
 
 /// Where the tools of a session work, and what its commands may reach beyond the workspace.
 #[derive(Debug, Clone)]
@@ -47,16 +49,30 @@ pub struct ToolboxSettings {
     /// Our environment, of which commands get a few variables and those that are opened to them.
     pub environment: BTreeMap<String, String>,
     pub sandbox: SandboxConfig,
+    /// What neither tools nor commands reach, also where it lies in the workspace.
+    pub private: PrivatePlaces,
 }
 
 impl ToolboxSettings {
     pub fn new(workspace: PathBuf, scratch: PathBuf, warden: Warden) -> Self {
-        Self { workspace, scratch, warden, environment: ours(), sandbox: SandboxConfig::default() }
+        Self {
+            workspace,
+            scratch,
+            warden,
+            environment: ours(),
+            sandbox: SandboxConfig::default(),
+            private: PrivatePlaces::default(),
+        }
     }
 
     /// With what the operator opens to commands, or closes.
     pub fn with(self, sandbox: SandboxConfig) -> Self {
         Self { sandbox, ..self }
+    }
+
+    /// With what nobody reaches.
+    pub fn without(self, private: PrivatePlaces) -> Self {
+        Self { private, ..self }
     }
 }
 
@@ -74,7 +90,7 @@ pub struct Toolbox {
 
 impl Toolbox {
     pub fn open(mut settings: ToolboxSettings) -> io::Result<Self> {
-        let workspace = Workspace::open(&settings.workspace)?;
+        let workspace = Workspace::open_without(&settings.workspace, &settings.private)?;
         DirBuilder::new().recursive(true).mode(0o700).create(&settings.scratch)?;
         settings.scratch = settings.scratch.canonicalize()?;
         Ok(Self {
@@ -113,6 +129,11 @@ impl Toolbox {
             self.servers.push(server);
         }
         troubles
+    }
+
+    /// What the operator should know of the workspace; none where there is nothing to say.
+    pub fn caution(&self) -> Option<String> {
+        caution(&self.settings.workspace, &self.settings.private)
     }
 
     pub fn definitions(&self) -> &[ToolDefinition] {
@@ -270,8 +291,8 @@ pub(super) struct Patience<'a> {
 
 impl Drop for Toolbox {
     fn drop(&mut self) {
-        // What is left there is nobody's; it may be gone already.
-        let _ = std::fs::remove_dir_all(&self.settings.scratch);
+        // What is left there is nobody's.
+        discard(&self.settings.scratch);
     }
 }
 

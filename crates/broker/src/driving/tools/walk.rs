@@ -100,6 +100,9 @@ pub(super) fn walk(
             }
             let path = place.join(OsStr::from_bytes(&name));
             let is_folder = kind == FileType::Directory;
+            if workspace.is_private(&path) {
+                continue;
+            }
             if name == b".git" || is_ignored(ignored.as_deref(), &path, is_folder) {
                 continue;
             }

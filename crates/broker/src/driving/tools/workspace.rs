@@ -13,6 +13,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
 
 use super::answer::Trouble;
+use crate::private_places::PrivatePlaces;
 
 #[derive(Debug)]
 pub struct Workspace {
@@ -21,17 +22,31 @@ pub struct Workspace {
     path: PathBuf,
     /// As it was given.
     spelled: PathBuf,
+    /// Private places in it, seen from the root.
+    closed: Vec<PathBuf>,
 }
 
 impl Workspace {
     pub fn open(spelled: &Path) -> io::Result<Self> {
+        Self::open_without(spelled, &PrivatePlaces::default())
+    }
+
+    /// A workspace in which nothing of the private places is to be seen.
+    pub fn open_without(spelled: &Path, private: &PrivatePlaces) -> io::Result<Self> {
         let path = spelled.canonicalize()?;
+        if let Some(place) = private.around(&path) {
+            return Err(io::Error::other(format!(
+                "{} holds settings of Quarterdeck or of an agent; choose another folder",
+                place.display()
+            )));
+        }
         if path.to_str().is_none() {
             return Err(io::Error::other("its path is no text"));
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(&path, flags, Mode::empty())?;
-        Ok(Self { root, path, spelled: spelled.to_owned() })
+        let closed = private.below(&path);
+        Ok(Self { root, path, spelled: spelled.to_owned(), closed })
     }
 
     pub fn path(&self) -> &Path {
@@ -81,14 +96,70 @@ impl Workspace {
     /// Where a file or folder really lies, seen from the root: without links and `..`.
     pub fn resolved(&self, path: &Path) -> Result<PathBuf, Trouble> {
         let found = self.opened(path, PLACE)?;
-        let real = place_of(&found).map_err(|errno| told(path, errno))?;
-        let below = real.strip_prefix(&self.path).map_err(|_| outside(path))?;
-        Ok(below.to_owned())
+        self.below(path, &found)
     }
 
     pub(super) fn opened(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Trouble> {
-        beneath(self.root(), path, flags | OFlags::CLOEXEC).map_err(|errno| told(path, errno))
+        let opened = beneath(self.root(), path, flags | OFlags::CLOEXEC);
+        let opened = opened.map_err(|errno| told(path, errno))?;
+        // Wherever links led it: what is open now is what is looked at.
+        if !self.closed.is_empty() {
+            self.below(path, &opened)?;
+        }
+        Ok(opened)
     }
+
+    /// Refuses what lies in a private place, by its real name seen from the root.
+    pub(super) fn refuse_private(&self, real: &Path) -> Result<(), Trouble> {
+        match self.is_private(real) {
+            true => Err(Trouble::refused(format!(
+                "{} holds settings of Quarterdeck or of an agent, which no session reaches",
+                real.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn is_private(&self, real: &Path) -> bool {
+        self.closed.iter().any(|closed| lies_in(real, closed))
+    }
+
+    /// Where something that is open lies, seen from the root.
+    fn below(&self, path: &Path, opened: &OwnedFd) -> Result<PathBuf, Trouble> {
+        let real = place_of(opened).map_err(|errno| told(path, errno))?;
+        let below = real.strip_prefix(&self.path).map_err(|_| outside(path))?;
+        self.refuse_private(below)?;
+        Ok(below.to_owned())
+    }
+}
+
+/// What the operator should know of a folder before a session of ours works there.
+pub(super) fn caution(folder: &Path, private: &PrivatePlaces) -> Option<String> {
+    let there = private_places_in(folder, private)?;
+    Some(format!(
+        "This folder contains settings of Quarterdeck or of agents ({there}). Tools and commands \
+         can't read or change them. Commands also can't list, add or rename files in the folders \
+         that lead to them. Choose a project folder to avoid this."
+    ))
+}
+
+/// The private places that are there in a folder, shortly; none if there are none.
+pub fn private_places_in(folder: &Path, private: &PrivatePlaces) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let mut there = private.below(&folder);
+    there.retain(|place| folder.join(place).symlink_metadata().is_ok());
+    let first = there.first()?;
+    let more = match there.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{}{more}", first.display()))
+}
+
+/// Some file systems know one file by its name in capitals, too.
+fn lies_in(path: &Path, folder: &Path) -> bool {
+    let mut parts = path.iter();
+    folder.iter().all(|name| parts.next().is_some_and(|part| part.eq_ignore_ascii_case(name)))
 }
 
 /// What the model is told, or the operator if it was an attempt to leave.

@@ -48,6 +48,7 @@ impl Place {
             Err(Trouble::NoResult(why)) => Err(Trouble::NoResult(why)),
             Err(Trouble::Mistake(why)) => {
                 refuse_git(&path)?;
+                workspace.refuse_private(&made_at(workspace, &path))?;
                 let name = path.file_name().ok_or(Trouble::Mistake(why))?.to_owned();
                 let parent = path.parent().unwrap_or(Path::new(""));
                 // Its folder may be there under another name.
@@ -200,6 +201,17 @@ fn refuse_git(path: &Path) -> Result<(), Trouble> {
         ))),
         false => Ok(()),
     }
+}
+
+/// Where a path that is not there would be: below the last folder on its way that is.
+fn made_at(workspace: &Workspace, path: &Path) -> PathBuf {
+    let there = |above: &&Path| workspace.resolved(above).is_ok();
+    let Some(above) = path.ancestors().skip(1).filter(|it| !it.as_os_str().is_empty()).find(there)
+    else {
+        return path.to_owned();
+    };
+    let rest = path.strip_prefix(above).unwrap_or(path);
+    workspace.resolved(above).map_or_else(|_| path.to_owned(), |real| real.join(rest))
 }
 
 /// Makes the folders that are missing, one below the other, none of them through a link.

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::job::Enforced;
+use crate::private_places::PrivatePlaces;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
@@ -18,6 +19,10 @@ pub struct Confinement {
     pub read: Vec<PathBuf>,
     /// Folders in which it may do everything.
     pub write: Vec<PathBuf>,
+    /// A folder of its own, in which it may do everything wherever it lies.
+    pub own: Option<PathBuf>,
+    /// What it may not reach though it lies in one of the others.
+    pub private: PrivatePlaces,
     pub network: Network,
     pub local_sockets: LocalSockets,
 }
@@ -79,10 +84,16 @@ impl Confinement {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::ffi::OsStr;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
+
     use landlock::{
-        ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-        RulesetStatus, Scope, path_beneath_rules,
+        ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, Ruleset, RulesetAttr,
+        RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
+    use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, open, openat};
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
         SeccompRule, TargetArch,
@@ -90,7 +101,9 @@ mod linux {
 
     use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
+    use super::super::limits::BESIDE_PRIVATE_MAX;
     use super::{Confinement, Enforced, LocalSockets, Network};
+    use crate::private_places::KnownPlaces;
 
     /// What root needs to work in files that are not its own, to become somebody else, and to
     /// listen where others do. Nothing of the machine: no devices, no modules, no memory of other
@@ -131,17 +144,84 @@ mod linux {
         if wanted.network == Network::Forbidden {
             rules = rules.handle_access(AccessNet::from_all(KNOWN))?;
         }
-        let status = rules
+        let mut rules = rules
             .create()?
-            .add_rules(path_beneath_rules(&wanted.read, read))?
-            .add_rules(path_beneath_rules(&wanted.write, all))?
-            .add_rules(path_beneath_rules(DEVICES, device))?
-            .restrict_self()?;
+            .add_rules(path_beneath_rules(&wanted.own, all))?
+            .add_rules(path_beneath_rules(DEVICES, device))?;
+        let private = wanted.private.known();
+        for (opened, access) in [(&wanted.read, read), (&wanted.write, all)] {
+            for root in opened {
+                rules = rules.add_rules(around_private(root, &private, access))?;
+            }
+        }
+        let status = rules.restrict_self()?;
         Ok(match status.ruleset {
             RulesetStatus::FullyEnforced => Some(Enforced::Fully),
             RulesetStatus::PartiallyEnforced => Some(Enforced::Partly),
             RulesetStatus::NotEnforced => None,
         })
+    }
+
+    /// Rules that open a folder, but for the private places in it. Landlock opens whole trees and
+    /// cannot close a part of one: where a private place lies below, everything beside the way to
+    /// it is opened instead. On the way itself nothing is, so that nobody makes, moves or replaces
+    /// what leads there.
+    fn around_private(
+        root: &Path,
+        private: &KnownPlaces<'_>,
+        access: BitFlags<AccessFs>,
+    ) -> Vec<Result<PathBeneath<OwnedFd>, RulesetError>> {
+        if private.around(root).is_some() {
+            return Vec::new();
+        }
+        let closed = private.below(root);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let Ok(root) = open(root, flags, Mode::empty()) else { return Vec::new() };
+        let mut rules = Vec::new();
+        let mut ahead = vec![(root, closed)];
+        while let Some((found, closed)) = ahead.pop() {
+            let Ok(kind) = fstat(&found).map(|stat| FileType::from_raw_mode(stat.st_mode)) else {
+                continue;
+            };
+            match (kind, closed.is_empty()) {
+                (FileType::Directory, false) => ahead.extend(beside(&found, &closed)),
+                (FileType::Directory, true) => rules.push(Ok(PathBeneath::new(found, access))),
+                // A link's target is opened where it lies, if it is.
+                (FileType::Symlink, _) => {}
+                (_, _) => {
+                    let access = access & AccessFs::from_file(KNOWN);
+                    rules.push(Ok(PathBeneath::new(found, access)));
+                }
+            }
+        }
+        rules
+    }
+
+    /// What a folder holds, without the closed places themselves; with each, what is closed below.
+    fn beside(folder: &OwnedFd, closed: &[PathBuf]) -> Vec<(OwnedFd, Vec<PathBuf>)> {
+        let listed = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(listed) = openat(folder, ".", listed, Mode::empty()) else { return Vec::new() };
+        let names = Dir::read_from(listed).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_owned());
+        let names = names.filter(|name| **name != *c"." && **name != *c"..");
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut found = Vec::new();
+        for name in names.take(BESIDE_PRIVATE_MAX) {
+            let name_shown = OsStr::from_bytes(name.to_bytes());
+            // Some file systems know one file by its name in capitals, too.
+            let is_it = |path: &&PathBuf| {
+                path.iter().next().is_some_and(|first| first.eq_ignore_ascii_case(name_shown))
+            };
+            let below = |path: &PathBuf| path.iter().skip(1).collect::<PathBuf>();
+            let below: Vec<PathBuf> = closed.iter().filter(is_it).map(below).collect();
+            if below.iter().any(|rest| rest.as_os_str().is_empty()) {
+                continue;
+            }
+            if let Ok(opened) = openat(folder, &name, flags, Mode::empty()) {
+                found.push((opened, below));
+            }
+        }
+        found
     }
 
     /// False: this kind of processor is not known. Sets `no_new_privs`, too.

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Entries of a folder that are opened one by one, because a private place lies beside them. Those
+/// behind them stay closed.
+pub const BESIDE_PRIVATE_MAX: usize = 20_000;
+
 /// Longest job: a command line and what is written into its program, a patch for instance.
 pub const JOB_BYTES_MAX: usize = 16 << 20;
 

@@ -16,9 +16,12 @@ use super::limits::{KILL_AGAIN_AFTER, KILL_AGAIN_AFTER_MAX};
 use super::pipes::{LastWords, feed, watch};
 use super::program::started;
 use super::tree::kill_all_below;
+#[cfg(target_os = "linux")]
+use crate::sources::supervised::WARDEN_NAME;
 
 /// Runs the job that stands on standard input; returns when nothing of it is left.
 pub fn keep_watch() -> ExitCode {
+    call_itself_warden();
     let mut lifeline = match lifeline() {
         Ok(lifeline) => lifeline,
         Err(_) => return ExitCode::FAILURE,
@@ -32,6 +35,16 @@ pub fn keep_watch() -> ExitCode {
     match tell(&News::Ended(report)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Whoever looks for agents among processes knows by this name what is below it.
+fn call_itself_warden() {
+    #[cfg(target_os = "linux")]
+    {
+        let name = std::ffi::CString::new(WARDEN_NAME).unwrap_or_default();
+        // The kernel takes every name, and cuts one that is too long.
+        let _ = rustix::thread::set_name(&name);
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::assignment::Begin;
 use crate::limits::COMMAND_LINE_BYTES_MAX;
 use crate::sources::processes::Process;
+use crate::sources::supervised::is_confined;
 
 /// A running client.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,7 @@ pub fn clients(project: &Path, owner: u32) -> Option<Vec<Client>> {
         let mut command = Vec::new();
         let read = File::open(folder.join("cmdline"))
             .and_then(|file| file.take(COMMAND_LINE_BYTES_MAX).read_to_end(&mut command));
-        if read.is_err() || !is_client(&command) {
+        if read.is_err() || !is_client(&command) || is_confined(pid) {
             continue;
         }
         let Some(process) = Process::with_pid(pid) else { continue };

@@ -2,8 +2,9 @@
 //!
 //! The list of processes is read only when one was started since, and of each only the name, a
 //! few times after it is new; then all are looked at again once in a while. Of a process with the
-//! right name we want the TCP sockets it listens on, and the password that its environment holds.
-//! A terminal that was started without `--port` listens nowhere, and cannot be found.
+//! right name, that runs the right program and is none of our own, we want the TCP sockets it
+//! listens on, and the password that its environment holds. A terminal that was started
+//! without `--port` listens nowhere, and cannot be found.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,6 +20,7 @@ use crate::limits::{
     SOCKET_TABLE_BYTES_MAX,
 };
 use crate::sources::processes::Process;
+use crate::sources::supervised::is_ours;
 
 /// A process that serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +128,9 @@ impl Discovery {
         let Some(product) = PRODUCTS.iter().find(|known| known.name.as_bytes() == name) else {
             return Vec::new();
         };
+        if is_ours(pid) || !is_program_of(&folder, product) {
+            return Vec::new();
+        }
         self.listeners(&folder).map_or_else(
             // Another user's, or gone.
             |_| Vec::new(),
@@ -174,6 +179,23 @@ impl Discovery {
         }
         Ok(listeners)
     }
+}
+
+/// Whether a process runs the product's own executable. A process may call itself anything; what
+/// it runs the kernel says. It belongs to this user or to the system, and nobody else could have
+/// written it.
+fn is_program_of(folder: &Path, product: &Product) -> bool {
+    let link = folder.join("exe");
+    let Ok(path) = fs::read_link(&link) else { return false };
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    // So the kernel marks one that was replaced by an update since.
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    let is_owned = fs::metadata(&link).is_ok_and(|file| {
+        let owner = file.uid();
+        let is_known = owner == 0 || owner == rustix::process::geteuid().as_raw();
+        file.is_file() && is_known && file.mode() & 0o002 == 0
+    });
+    name == product.name.as_bytes() && is_owned
 }
 
 /// Inodes of the sockets that a process has open.
