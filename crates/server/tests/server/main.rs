@@ -108,7 +108,7 @@ fn notices(handle: Handle, folder: &Path) -> Notices {
         webhooks: Vec::new(),
         ntfy: Vec::new(),
         desktop: false,
-        allows_loopback: false,
+        allow_private: Vec::new(),
         offset: Box::new(|_| 0),
     };
     Notices::start(handle, settings).expect("they start")
