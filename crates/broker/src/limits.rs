@@ -513,6 +513,9 @@ pub const DEVICE_LABEL_CHARS_MAX: usize = 60;
 /// How long a receiver may take to answer a notice, from the connection on.
 pub const NOTICE_WAIT: Duration = Duration::from_secs(10);
 
+/// How long a browser that subscribes waits until it is known where its push service is.
+pub const NAME_WAIT: Duration = Duration::from_secs(3);
+
 /// How much of a receiver's answer is read: it says why it refused.
 pub const NOTICE_ANSWER_BYTES_MAX: usize = 4 << 10;
 

@@ -1,8 +1,7 @@
 //! `qd` alone: a daemon in the background, if none runs, and a link to its page.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,11 +10,9 @@ use anyhow::{Context, Result, bail};
 use tokio::time::{Instant, sleep};
 
 use crate::daemon::Daemon;
+use crate::log_file::LogFile;
 use crate::open;
 use crate::paths::Paths;
-
-/// A log longer than this is put aside when a daemon starts; the one before that goes.
-const LOG_BYTES_MAX: u64 = 8 << 20;
 
 /// How long a daemon may take to answer. It opens a journal, which may be long.
 const START_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -47,8 +44,10 @@ pub async fn started(daemon: &Daemon, paths: &Paths) -> Result<()> {
 
 /// Starts a daemon and waits until it answers.
 async fn start(daemon: &Daemon, paths: &Paths) -> Result<()> {
-    let path = paths.state.join("qd.log");
-    let log = open_log(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let path = paths.log();
+    let log = LogFile::at(path.clone())
+        .open()
+        .with_context(|| format!("cannot write {}", path.display()))?;
     let program = std::env::current_exe().context("cannot tell where this program is")?;
     let mut child = Command::new(program)
         .args(["serve", "--detached"])
@@ -74,20 +73,6 @@ async fn start(daemon: &Daemon, paths: &Paths) -> Result<()> {
         }
         sleep(LOOK_EVERY).await;
     }
-}
-
-fn open_log(path: &Path) -> io::Result<File> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    match fs::metadata(path) {
-        Ok(found) if found.len() > LOG_BYTES_MAX => {
-            fs::rename(path, path.with_extension("log.old"))?;
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    File::options().append(true).create(true).mode(0o600).open(path)
 }
 
 fn last_words(path: &Path) -> io::Result<String> {

@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod hooks;
+mod log_file;
 mod notify_config;
 mod open;
 mod otlp_config;
@@ -47,6 +48,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::daemon::{Daemon, escaped};
 use crate::exit::Exit;
+use crate::log_file::LogFile;
 use crate::paths::Paths;
 
 /// See, answer and drive every coding agent on this machine.
@@ -198,8 +200,8 @@ fn run(cli: Cli) -> Result<()> {
             Ok(())
         }
         Command::Serve(args) => {
-            log_to_stderr();
             let paths = Paths::from_environment()?;
+            log_to_stderr(args.is_detached().then(|| LogFile::at(paths.log())));
             daemon_threads()?.block_on(serve::serve(&args, &paths))
         }
         Command::Demo(args) => daemon_threads()?.block_on(demo::demo(&args)),
@@ -255,14 +257,17 @@ fn with_daemon(command: impl AsyncFnOnce(&Paths) -> Result<()>) -> Result<()> {
     runtime.block_on(command(&paths))
 }
 
-/// `QD_LOG` says how much, as `info` or `qd_broker=debug`.
-fn log_to_stderr() {
+/// `QD_LOG` says how much, as `info` or `qd_broker=debug`. A log of our own is kept short.
+fn log_to_stderr(log: Option<LogFile>) {
     // The client of MCP servers would tell whatever they send.
     let usual = || EnvFilter::new("info,rmcp=error");
     let filter = EnvFilter::try_from_env("QD_LOG").unwrap_or_else(|_| usual());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(move || match &log {
+            Some(log) => Box::new(log.clone()) as Box<dyn std::io::Write>,
+            None => Box::new(std::io::stderr()),
+        })
         // A log that cannot be written, as on a full disk, must not end the daemon: telling of it
         // would be a write to the same file, which panics.
         .log_internal_errors(false)

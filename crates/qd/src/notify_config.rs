@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use qd_broker::bounded_file::{Links, read_regular_text};
 use qd_broker::limits::RECEIVERS_MAX;
-use qd_broker::notices::{NtfySettings, Settings, WebhookSettings};
+use qd_broker::notices::{NtfySettings, PrivateHost, Settings, WebhookSettings};
 use qd_session::limits::QUIET_RANGES_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::notice::{Kind, Quiet, Rules};
@@ -19,7 +19,7 @@ pub struct NotifyConfig {
     contact: Option<String>,
     link: Option<String>,
     desktop: bool,
-    push_loopback: bool,
+    allow_private: Vec<PrivateHost>,
     webhooks: Vec<WebhookSettings>,
     ntfy: Vec<NtfySettings>,
 }
@@ -63,7 +63,7 @@ impl NotifyConfig {
             webhooks: self.webhooks,
             ntfy: self.ntfy,
             desktop: self.desktop,
-            allows_loopback: self.push_loopback,
+            allow_private: self.allow_private,
             offset,
         }
     }
@@ -87,7 +87,7 @@ impl NotifyConfig {
                 self.link = Some(link);
             }
             "desktop" => self.desktop = flag(name, item)?,
-            "push_loopback" => self.push_loopback = flag(name, item)?,
+            "allow_private" => self.allow_private = private_hosts(item)?,
             "webhook" => {
                 let webhooks = receivers(name, item)?.into_iter();
                 self.webhooks =
@@ -99,7 +99,7 @@ impl NotifyConfig {
             }
             _ => bail!(
                 "`notify.{name}` is none of kinds, dwell_s, cooldown_s, quiet, contact, link, \
-                 desktop, push_loopback, webhook, ntfy"
+                 desktop, allow_private, webhook, ntfy"
             ),
         }
         Ok(())
@@ -165,6 +165,16 @@ fn kinds(item: &Item) -> Result<BTreeSet<Kind>> {
     texts("kinds", item)?.iter().map(named).collect()
 }
 
+fn private_hosts(item: &Item) -> Result<Vec<PrivateHost>> {
+    let hosts = texts("allow_private", item)?;
+    ensure!(hosts.len() <= RECEIVERS_MAX, "more than {RECEIVERS_MAX} `notify.allow_private`");
+    let read = |text: &String| {
+        let host = PrivateHost::read(text);
+        host.map_err(|why| anyhow::anyhow!("`{text}` in `notify.allow_private`: {why}"))
+    };
+    hosts.iter().map(read).collect()
+}
+
 fn quiet(item: &Item) -> Result<Vec<Quiet>> {
     let ranges = texts("quiet", item)?;
     ensure!(
@@ -216,7 +226,7 @@ mod tests {
         let config = read(
             "[notify]\nkinds = [\"permission\", \"delivered\"]\ndwell_s = 10\ncooldown_s = 0\n\
              quiet = [\"22:00-07:30\"]\ndesktop = true\ncontact = \"mailto:ann@example.org\"\n\
-             link = \"https://box.example.ts.net\"\n\
+             link = \"https://box.example.ts.net\"\nallow_private = [\"127.0.0.1:8080\"]\n\
              [[notify.webhook]]\nurl = \"https://hooks.example/qd\"\nsecret = \"s\"\n\
              [[notify.ntfy]]\nurl = \"https://ntfy.example/topic\"\ntoken = \"t\"\n",
         );
@@ -232,6 +242,7 @@ mod tests {
         assert_eq!(config.ntfy[0].token.as_deref(), Some("t"));
         let settings = config.settings("/s".into(), &[], 1, Box::new(|_| 0));
         assert_eq!(settings.link, "https://box.example.ts.net");
+        assert_eq!(settings.allow_private, [PrivateHost::read("127.0.0.1:8080").unwrap()]);
         let hosts = ["a.example".to_owned()];
         let usual = NotifyConfig::default().settings("/s".into(), &hosts, 1, Box::new(|_| 0));
         assert_eq!(usual.link, "https://a.example");
@@ -251,6 +262,8 @@ mod tests {
             ("[notify]\nquiet = [\"22-7\"]", "`22-7` in `notify.quiet` is no range"),
             ("[notify]\ncontact = \"ann\"", "`notify.contact` is neither"),
             ("[notify]\nlink = \"box\"", "`notify.link`: it is no address"),
+            ("[notify]\nallow_private = true", "`notify.allow_private` is no list of texts"),
+            ("[notify]\nallow_private = [\"a/b\"]", "`a/b` in `notify.allow_private`: it is no"),
             ("[notify]\ndesktop = 1", "`notify.desktop` is not true or false"),
             ("[notify]\nwebhook = \"https://a\"", "write [[notify.webhook]] for each"),
             ("[[notify.webhook]]\nsecret = \"a\"", "a `notify.webhook` has no url"),

@@ -71,6 +71,11 @@ impl Paths {
         self.state.join("search.db")
     }
 
+    /// Of a daemon that runs in the background.
+    pub fn log(&self) -> PathBuf {
+        self.state.join("qd.log")
+    }
+
     /// Keys, devices, and what was told.
     pub fn notices(&self) -> PathBuf {
         self.state.join("notices")

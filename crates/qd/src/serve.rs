@@ -42,6 +42,13 @@ pub struct ServeArgs {
     detached: bool,
 }
 
+impl ServeArgs {
+    /// Whether it runs in the background, with a log of its own.
+    pub fn is_detached(&self) -> bool {
+        self.detached
+    }
+}
+
 pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     if args.detached {
         rustix::process::setsid().context("cannot leave the terminal")?;

@@ -40,8 +40,13 @@ pub enum Refusal {
     NoSuchDevice,
     NoSuchTab,
     NotASubscription,
+    /// Its push service is on this machine or in a private network.
+    PrivateEndpoint,
     NoticesOff,
     TooManyRequests,
+    TooManyStreams,
+    /// The body did not come in time.
+    TooSlow,
     /// A file could not be written.
     NotKept,
     StillReading,
@@ -81,12 +86,29 @@ impl Refusal {
             Self::NotASubscription => (
                 S::BAD_REQUEST,
                 "not_a_subscription",
-                "its endpoint or keys are none of a push service on the internet",
+                "this is not a subscription of a browser: its endpoint must begin with https://, \
+                 and its keys must be those of the Push API",
+            ),
+            Self::PrivateEndpoint => (
+                S::BAD_REQUEST,
+                "private_endpoint",
+                "this push service is on this machine or in a private network. If you want that, \
+                 name its host in config.toml: [notify] allow_private = [\"host:port\"]",
             ),
             Self::NoticesOff => (S::NOT_FOUND, "notices_off", "nobody is told from here"),
             Self::TooManyRequests => {
                 (S::TOO_MANY_REQUESTS, "too_many_requests", "too many requests; slow down")
             }
+            Self::TooManyStreams => (
+                S::TOO_MANY_REQUESTS,
+                "too_many_streams",
+                "this browser or token has too many streams open; close some of its tabs",
+            ),
+            Self::TooSlow => (
+                S::REQUEST_TIMEOUT,
+                "too_slow",
+                "the body of the request did not arrive in time; send it again",
+            ),
             Self::NotKept => {
                 (S::INTERNAL_SERVER_ERROR, "not_kept", "it could not be written; see the log")
             }
@@ -189,6 +211,8 @@ impl IntoResponse for Refusal {
                 | Self::StillReading
                 | Self::TooManyGuesses
                 | Self::TooManyRequests
+                | Self::TooManyStreams
+                | Self::TooSlow
                 | Self::TranscriptUnreadable
                 | Self::JournalUnreadable
         );

@@ -19,7 +19,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use tokio::sync::{broadcast, watch};
 
 use crate::error::Refusal;
-use crate::limits::{RING_BYTES_MAX, RING_FRAMES_MAX};
+use crate::limits::{RING_BYTES_MAX, RING_FRAMES_MAX, STREAM_PIECE_BYTES_MAX};
 use crate::wire::{Removed, Summary};
 
 #[derive(Debug, Clone)]
@@ -51,6 +51,15 @@ struct Board {
     ring: VecDeque<Frame>,
     ring_bytes: usize,
     frame: u64,
+    /// Of the present frame, once somebody asked: all readers share it.
+    snapshot: Option<Snapshot>,
+}
+
+#[derive(Debug, Clone)]
+struct Snapshot {
+    event: Bytes,
+    /// A part of the event.
+    list: Bytes,
 }
 
 #[derive(Debug)]
@@ -117,22 +126,22 @@ impl Feed {
 
     /// All cards as a `SessionList`, and the number of the newest frame in it.
     pub fn list(&self) -> (Bytes, u64) {
-        let board = self.board();
-        (board.list(), board.frame)
+        let mut board = self.board();
+        (board.snapshot().list, board.frame)
     }
 
     /// The stream's first event.
     pub fn snapshot(&self) -> (Bytes, u64) {
-        let board = self.board();
-        (board.spell("snapshot", board.frame, &board.list()), board.frame)
+        let mut board = self.board();
+        (board.snapshot().event, board.frame)
     }
 
     pub fn summary(&self) -> Summary {
         self.board().summary
     }
 
-    /// What a reader who has all up to `number` has not got. Of several frames about one card only
-    /// the newest is left.
+    /// What a reader who has all up to `number` has not got, as much as one piece holds. Of several
+    /// frames about one card only the newest is left.
     pub fn after(&self, number: u64) -> Next {
         self.board().after(number)
     }
@@ -214,12 +223,14 @@ impl Board {
             ring: VecDeque::new(),
             ring_bytes: 0,
             frame: 0,
+            snapshot: None,
         }
     }
 
     /// All anew: nobody can go on from before.
     fn begin(&mut self, cards: Vec<Card>) {
         self.frame += 1;
+        self.snapshot = None;
         self.ring.clear();
         self.ring_bytes = 0;
         self.cards =
@@ -264,6 +275,7 @@ impl Board {
 
     fn push(&mut self, name: &str, about: About, data: &Bytes) {
         self.frame += 1;
+        self.snapshot = None;
         let text = self.spell(name, self.frame, data);
         self.ring_bytes += text.len();
         self.ring.push_back(Frame { number: self.frame, about, text });
@@ -273,11 +285,22 @@ impl Board {
         }
     }
 
+    fn snapshot(&mut self) -> Snapshot {
+        if let Some(known) = &self.snapshot {
+            return known.clone();
+        }
+        let list = self.list();
+        let event = self.spell("snapshot", self.frame, &list);
+        let end = event.len() - EVENT_END.len();
+        let snapshot = Snapshot { list: event.slice(end - list.len()..end), event };
+        self.snapshot.insert(snapshot).clone()
+    }
+
     /// JSON has no line breaks outside of strings, and none inside.
     fn spell(&self, name: &str, number: u64, data: &Bytes) -> Bytes {
         let mut text = format!("event: {name}\nid: {:x}-{number}\ndata: ", self.run).into_bytes();
         text.extend_from_slice(data);
-        text.extend_from_slice(b"\n\n");
+        text.extend_from_slice(EVENT_END);
         text.into()
     }
 
@@ -309,20 +332,30 @@ impl Board {
             Some(_) | None => return Next::Lost,
         };
         let Ok(skip) = usize::try_from(number + 1 - first) else { return Next::Lost };
-        let missed = self.ring.range(skip..);
-        if missed.len() == 1 {
-            return Next::Frames(self.ring[skip].text.clone(), self.frame);
+        let mut bytes = 0;
+        let fits = |frame: &&Frame| {
+            bytes += frame.text.len();
+            bytes <= STREAM_PIECE_BYTES_MAX
+        };
+        // One that is longer than a piece is shared with all other readers.
+        let count = self.ring.range(skip..).take_while(fits).count().max(1);
+        let last = self.ring[skip + count - 1].number;
+        if count == 1 {
+            return Next::Frames(self.ring[skip].text.clone(), last);
         }
         let mut told = BTreeSet::new();
-        let mut newest: Vec<&Frame> =
-            missed.rev().filter(|frame| told.insert(&frame.about)).collect();
+        let piece = self.ring.range(skip..skip + count).rev();
+        let mut newest: Vec<&Frame> = piece.filter(|frame| told.insert(&frame.about)).collect();
         newest.reverse();
         let len = newest.iter().map(|frame| frame.text.len()).sum();
         let mut text = Vec::with_capacity(len);
         newest.iter().for_each(|frame| text.extend_from_slice(&frame.text));
-        Next::Frames(text.into(), self.frame)
+        Next::Frames(text.into(), last)
     }
 }
+
+/// An empty line ends an event.
+const EVENT_END: &[u8] = b"\n\n";
 
 impl Spelled {
     fn of(card: &Card) -> Self {
@@ -386,6 +419,33 @@ mod tests {
         let told = text(&board(&["a", "b", "a", "a"]).after(1));
         assert!(told.contains("abc-3") && told.contains("abc-5"), "{told}");
         assert_eq!(told.matches("data").count(), 2);
+    }
+
+    #[test]
+    fn readers_share_a_snapshot_until_the_board_changes() {
+        let mut board = board(&["a"]);
+        let (one, other) = (board.snapshot(), board.snapshot());
+        assert_eq!(one.event.as_ptr(), other.event.as_ptr());
+        assert!(one.event.as_ptr_range().contains(&one.list.as_ptr()));
+        assert_eq!(one.list, board.list());
+        board.push_each("agent:state_event", &json(&1));
+        assert!(String::from_utf8_lossy(&board.snapshot().event).contains("id: abc-3"));
+    }
+
+    #[test]
+    fn a_reader_that_is_far_behind_gets_it_in_pieces() {
+        let mut board = board(&[]);
+        let long = json(&"x".repeat(STREAM_PIECE_BYTES_MAX / 3));
+        (0..9).for_each(|_| board.push_each("agent:state_event", &long));
+        let (mut number, mut told) = (1, 0);
+        while let Next::Frames(text, last) = board.after(number) {
+            assert!(text.len() <= STREAM_PIECE_BYTES_MAX);
+            told += String::from_utf8_lossy(&text).matches("agent:state_event").count();
+            number = last;
+        }
+        assert_eq!((number, told), (10, 9));
+        board.push_each("agent:state_event", &json(&"x".repeat(2 * STREAM_PIECE_BYTES_MAX)));
+        assert!(matches!(board.after(10), Next::Frames(_, 11)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! page that the operator happens to visit can reach a loopback port too, so a token alone is not
 //! enough: the name it was reached by, and where it comes from, count as well.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -15,13 +15,15 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tracing::{debug, info};
 
 use crate::acting::Caller;
 use crate::auth::{Scope, Tokens};
 use crate::browsers::Browsers;
+use crate::budget::{Guesses, Identity, Requests};
+use crate::connections::Seat;
 use crate::error::Refusal;
-use crate::limits::{GUESS_WINDOW, GUESSES_MAX, REQUESTS_AT_ONCE, REQUESTS_PER_S};
+use crate::patience::in_time;
+use crate::request_log::{self, RequestLog};
 use crate::routes::{Need, need};
 use crate::sign_in::{cookie, now_s};
 
@@ -42,8 +44,9 @@ pub struct Port {
     tokens: Tokens,
     browsers: Arc<Browsers>,
     names: Names,
-    guesses: Mutex<Guesses>,
-    budget: Mutex<Budget>,
+    guesses: Guesses,
+    requests: Requests,
+    log: RequestLog,
 }
 
 /// The names by which a port is reached.
@@ -67,48 +70,6 @@ impl Names {
         }
         let secure = origin.strip_prefix("https://");
         secure.is_some_and(|host| self.public.iter().any(|name| name.eq_ignore_ascii_case(host)))
-    }
-}
-
-/// Requests that are still to be answered. It fills up as time goes by.
-#[derive(Debug)]
-struct Budget {
-    left: f64,
-    at: Instant,
-}
-
-impl Budget {
-    fn spend(&mut self, now: Instant) -> bool {
-        let earned = now.duration_since(self.at).as_secs_f64() * f64::from(REQUESTS_PER_S);
-        self.left = (self.left + earned).min(f64::from(REQUESTS_AT_ONCE));
-        self.at = now;
-        let enough = self.left >= 1.0;
-        if enough {
-            self.left -= 1.0;
-        }
-        enough
-    }
-}
-
-/// Wrong tokens within the present window.
-#[derive(Debug)]
-pub struct Guesses {
-    since: Instant,
-    count: u32,
-}
-
-impl Default for Guesses {
-    fn default() -> Self {
-        Self { since: Instant::now(), count: 0 }
-    }
-}
-
-impl Guesses {
-    fn too_many(&mut self, now: Instant) -> bool {
-        if now.duration_since(self.since) >= GUESS_WINDOW {
-            *self = Self { since: now, count: 0 };
-        }
-        self.count >= GUESSES_MAX
     }
 }
 
@@ -139,19 +100,18 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
         (_, None) => Refusal::NoSuchRoute.into_response(),
         (Via::Socket, Some(_)) => next.run(named(request, COMMAND_LINE)).await,
         (Via::Tcp(port), Some(need)) => match port.judge(&method, request.headers(), need) {
-            Ok(()) => {
+            Ok(identity) => {
                 let device = port.device(request.headers());
-                next.run(named(request, &device)).await
+                in_time(identified(named(request, &device), identity), next).await
             }
             Err(refusal) => refusal.into_response(),
         },
     };
     let response = (PROTECTION, response).into_response();
     let status = response.status().as_u16();
-    if need == Some(Need::Scope(Scope::Ingest)) && status < 400 {
-        debug!(%method, path, status, "request");
-    } else {
-        info!(%method, path, status, "request");
+    match &via {
+        Via::Socket => request_log::tell(&method, &path, status, need),
+        Via::Tcp(port) => port.log.tell(&method, &path, status, need),
     }
     response
 }
@@ -159,6 +119,17 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
 /// Lets routes know whose request it is.
 fn named(mut request: Request, device: &str) -> Request {
     request.extensions_mut().insert(Caller { device: device.to_owned() });
+    request
+}
+
+/// Lets the connection and the routes know which caller it is.
+fn identified(mut request: Request, identity: Option<Identity>) -> Request {
+    if let Some(identity) = identity {
+        if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+            seat.belongs_to(&identity);
+        }
+        request.extensions_mut().insert(identity);
+    }
     request
 }
 
@@ -180,39 +151,47 @@ impl Port {
     pub fn new(port: u16, tokens: Tokens, browsers: Arc<Browsers>, hosts: Vec<String>) -> Self {
         let loopback = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
         let names = Names { loopback: loopback.into(), public: hosts };
-        let budget = Budget { left: f64::from(REQUESTS_AT_ONCE), at: Instant::now() };
-        let (guesses, budget) = (Mutex::default(), Mutex::new(budget));
-        Self { tokens, browsers, names, guesses, budget }
+        let now = Instant::now();
+        let (guesses, log) = (Guesses::new(now), RequestLog::new(now));
+        Self { tokens, browsers, names, guesses, requests: Requests::default(), log }
     }
 
-    fn judge(&self, method: &Method, headers: &HeaderMap, need: Need) -> Result<(), Refusal> {
+    /// Whose request it is, if it may pass. What is refused costs nobody's budget: any web page can
+    /// send it.
+    fn judge(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        need: Need,
+    ) -> Result<Option<Identity>, Refusal> {
         let now = Instant::now();
         let reports = need == Need::Scope(Scope::Ingest);
-        if !reports && !self.budget.lock().unwrap_or_else(PoisonError::into_inner).spend(now) {
-            return Err(Refusal::TooManyRequests);
-        }
         let bearer = bearer(headers);
         // Whoever reports shows what it was given to report with, and nothing that a browser adds.
         let cookie = if reports { None } else { cookie(headers) };
         let scope = match (bearer, cookie) {
-            (Some(token), _) => self.scope_of(token, now)?,
+            (Some(token), _) => self.tokens.scope_of(token),
             (None, Some(cookie)) => self.browsers.scope_of(cookie, now_s()),
             (None, None) => None,
         };
         let has_token = bearer.or(cookie).is_some();
-        judge(&Shown::of(method, headers, has_token, scope), &self.names, need)
-    }
-
-    fn scope_of(&self, token: &str, now: Instant) -> Result<Option<Scope>, Refusal> {
-        let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
-        if guesses.too_many(now) {
+        let judged = judge(&Shown::of(method, headers, has_token, scope), &self.names, need);
+        let is_guess = judged == Err(Refusal::WrongToken) && bearer.is_some();
+        if is_guess && self.guesses.are_too_many(now) {
             return Err(Refusal::TooManyGuesses);
         }
-        let scope = self.tokens.scope_of(token);
-        if scope.is_none() {
-            guesses.count += 1;
+        judged?;
+        let identity = scope.map(|scope| match bearer {
+            Some(_) => Identity::Token(scope),
+            None => Identity::Browser(self.device(headers)),
+        });
+        let is_counted = matches!(need, Need::Scope(_)) && !reports;
+        match &identity {
+            Some(identity) if is_counted && !self.requests.spend(identity, now) => {
+                Err(Refusal::TooManyRequests)
+            }
+            Some(_) | None => Ok(identity),
         }
-        Ok(scope)
     }
 }
 
@@ -397,25 +376,5 @@ mod tests {
         check(Shown { has_header: false, ..nobody }, Need::Code, Err(Refusal::NoHeader));
         let foreign = Shown { origin: Some("http://evil.example"), ..nobody };
         check(foreign, Need::Code, Err(Refusal::ForeignOrigin));
-    }
-
-    #[test]
-    fn a_flood_of_requests_waits() {
-        let start = Instant::now();
-        let mut budget = Budget { left: f64::from(REQUESTS_AT_ONCE), at: start };
-        assert!((0..REQUESTS_AT_ONCE).all(|_| budget.spend(start)));
-        assert!(!budget.spend(start));
-        let later = start + std::time::Duration::from_secs(1);
-        assert!((0..REQUESTS_PER_S).all(|_| budget.spend(later)));
-        assert!(!budget.spend(later));
-    }
-
-    #[test]
-    fn guesses_are_forgotten_after_a_while() {
-        let mut guesses = Guesses::default();
-        let start = guesses.since;
-        guesses.count = GUESSES_MAX;
-        assert!(guesses.too_many(start));
-        assert!(!guesses.too_many(start + GUESS_WINDOW));
     }
 }

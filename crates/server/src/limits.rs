@@ -31,6 +31,13 @@ pub const SOCKET_CONNECTIONS_MAX: usize = 1_024;
 /// Connections of the port at once: browsers, phones, telemetry exporters.
 pub const TCP_CONNECTIONS_MAX: usize = 1_024;
 
+/// Each of the two doors gets this part of the files that the process may open. The rest is for the
+/// journal, session files and the programs of agents.
+pub const FILES_PER_DOOR: usize = 4;
+
+/// What the kernel keeps of an answer that is not read. It would take megabytes for each.
+pub const SEND_BUFFER_BYTES: usize = 128 << 10;
+
 /// A forwarder that says nothing for this long is gone. It has a fifth of a second.
 pub const FRAME_WAIT_MAX: Duration = Duration::from_secs(10);
 
@@ -40,6 +47,25 @@ pub const REPLY_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// A client has this long to send the head of a request.
 pub const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The body of a request of the port has to be here in this time: a few megabytes at most, and most
+/// are a few bytes.
+pub const BODY_WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// A code and a bit of JSON around it. Anybody may send this much.
+pub const SIGN_IN_BYTES_MAX: usize = 4 << 10;
+
+/// Whoever does not read [`WRITE_PROGRESS_BYTES`] of its answer in this time is gone. A page that was
+/// asleep comes back, and goes on where it was.
+pub const WRITE_WAIT_MAX: Duration = Duration::from_secs(30);
+pub const WRITE_PROGRESS_BYTES: usize = 64 << 10;
+
+/// Streams of one caller of the port. A browser opens six connections to a host, and one that comes
+/// through a proxy has as many as its tabs.
+pub const STREAMS_PER_CALLER_MAX: usize = 32;
+
+/// Bytes of news that a reader gets in one piece, and that wait for it if it does not read.
+pub const STREAM_PIECE_BYTES_MAX: usize = 256 << 10;
 
 /// Between two signs of life on a silent stream: proxies and phones close what is silent for a
 /// minute or so.
@@ -63,13 +89,14 @@ pub const RING_BYTES_MAX: usize = 16 << 20;
 /// once; a thousand get 40 pieces a second each, and a core is enough.
 pub const STREAM_GAP_PER_READER: Duration = Duration::from_micros(25);
 
-/// Wrong tokens within [`GUESS_WINDOW`] after which the port refuses to look at more. Nobody
-/// guesses 256 bits; this keeps the log readable.
+/// Wrong tokens within [`GUESS_WINDOW`] after which whoever sends another is told to wait. A right
+/// one is taken all the same.
 pub const GUESSES_MAX: u32 = 60;
 
 pub const GUESS_WINDOW: Duration = Duration::from_secs(60);
 
-/// Wrong codes within a minute after which no code is looked at.
+/// Wrong codes within a minute after which whoever sends another is told to wait. The right one is
+/// taken all the same.
 pub const WRONG_CODES_MAX: u32 = 20;
 
 /// A link to sign in with is used at once, or by a phone that has to be fetched first.
@@ -87,10 +114,25 @@ pub const BROWSERS_MAX: usize = 64;
 /// What a browser calls itself.
 pub const BROWSER_NAME_BYTES_MAX: usize = 200;
 
-/// Requests that the port answers at once, and each second after that; reports of agents do not
-/// count. A page makes a dozen when it opens; a thousand pages that come back after a restart fit.
+/// Requests of one caller that the port answers at once, and each second after that; reports of
+/// agents do not count. A page makes a dozen when it opens.
 pub const REQUESTS_AT_ONCE: u32 = 4_000;
 pub const REQUESTS_PER_S: u32 = 400;
+
+/// Callers whose requests are counted; those who rest are forgotten.
+pub const CALLERS_MAX: usize = 256;
+
+/// Lines of the log about requests of the port that were answered: so many at once, then so many a
+/// second.
+pub const ANSWERED_LINES_AT_ONCE: u32 = 200;
+pub const ANSWERED_LINES_PER_S: f64 = 5.0;
+
+/// And about those that were refused.
+pub const REFUSED_LINES_AT_ONCE: u32 = 20;
+pub const REFUSED_LINES_PER_S: f64 = 0.2;
+
+/// Of a path, in such a line.
+pub const LOGGED_PATH_BYTES_MAX: usize = 200;
 
 /// What a caller calls one attempt: a UUID is 36.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;

@@ -25,7 +25,7 @@ pub async fn subscribe(
     wanted: Result<Json<Subscription>, JsonRejection>,
 ) -> Result<Json<DeviceView>, Refusal> {
     let Json(wanted) = wanted.map_err(|_| Refusal::Unreadable)?;
-    Ok(Json(notices(&server)?.subscribe(wanted, now_s())?))
+    Ok(Json(notices(&server)?.subscribe(wanted, now_s()).await?))
 }
 
 pub async fn unsubscribe(
@@ -56,6 +56,10 @@ impl From<NotADevice> for Refusal {
             NotADevice::Refused(why) => {
                 warn!(why, "a subscription");
                 Self::NotASubscription
+            }
+            NotADevice::Private(why) => {
+                warn!(why, "a subscription");
+                Self::PrivateEndpoint
             }
             NotADevice::NotKept(error) => {
                 warn!(%error, "the list of devices");

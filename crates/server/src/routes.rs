@@ -11,7 +11,7 @@ use tower_http::decompression::RequestDecompressionLayer;
 use crate::auth::Scope;
 use crate::error::Refusal;
 use crate::guard::{Via, guard};
-use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX};
+use crate::limits::{BODY_BYTES_MAX, OTLP_BYTES_MAX, SIGN_IN_BYTES_MAX};
 use crate::server::Server;
 use crate::{
     acting, chat, driving, history, ingest, live, metrics, openapi, page, presence, push,
@@ -109,7 +109,10 @@ pub fn router(server: Server, via: Via) -> Router {
         .layer(RequestDecompressionLayer::new());
     Router::new()
         .route("/healthz", get(live::healthz))
-        .route("/api/sign-in", post(sign_in::sign_in))
+        .route(
+            "/api/sign-in",
+            post(sign_in::sign_in).layer(DefaultBodyLimit::max(SIGN_IN_BYTES_MAX)),
+        )
         .route("/api/sign-out", post(sign_in::sign_out))
         .route("/api/links", post(sign_in::link))
         .route("/api/browsers", get(sign_in::browsers))

@@ -1,29 +1,36 @@
 //! The two doors, and one way to serve a connection.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::response::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use qd_broker::history::{Bookkeeper, Searcher};
 use qd_broker::notices::Notices;
 use qd_broker::runtime::{Gone, Handle};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tracing::{debug, warn};
 
 use crate::auth::Tokens;
 use crate::browsers::Browsers;
+use crate::budget::Streams;
+use crate::connections::{Connections, Seat, socket_max, tcp_max};
 use crate::error::Refusal;
 use crate::feed::Feed;
 use crate::guard::{Port, Via};
-use crate::limits::{
-    ACCEPT_PAUSE, HEAD_WAIT_MAX, SOCKET_CONNECTIONS_MAX, STREAM_BUFFER_BYTES, TCP_CONNECTIONS_MAX,
-};
+use crate::limits::{ACCEPT_PAUSE, HEAD_WAIT_MAX, SEND_BUFFER_BYTES, STREAM_BUFFER_BYTES};
+use crate::patience::Patient;
 use crate::presence::Tabs;
 use crate::routes::router;
 use crate::stream::Readers;
@@ -39,6 +46,7 @@ pub struct Server {
     handle: Handle,
     feed: Feed,
     readers: Readers,
+    streams: Streams,
     browsers: Arc<Browsers>,
     records: Records,
     tabs: Tabs,
@@ -91,6 +99,7 @@ impl Server {
             handle,
             feed,
             readers,
+            streams: Streams::default(),
             browsers: browsers.clone(),
             records,
             tabs,
@@ -99,9 +108,10 @@ impl Server {
         let guarded = Arc::new(Port::new(port_number, tokens, browsers, hosts));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
+        let connections = Connections::new(tcp_max());
         tokio::join!(
-            server.serve_socket(socket, inside, stop.clone()),
-            serve_port(port, outside, stop),
+            server.serve_socket(socket, inside, &connections, stop.clone()),
+            serve_port(port, outside, &connections, stop),
         );
         Ok(())
     }
@@ -140,6 +150,11 @@ impl Server {
         self.readers.clone()
     }
 
+    /// The streams that callers of the port have open.
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
     /// The board has everything that was taken before.
     pub(crate) async fn caught_up(&self) -> Result<(), Refusal> {
         let health = self.handle.health().await?;
@@ -161,21 +176,22 @@ impl Server {
         &self,
         listener: UnixListener,
         app: Router,
+        connections: &Connections,
         mut stop: watch::Receiver<bool>,
     ) {
-        let room = Arc::new(Semaphore::new(SOCKET_CONNECTIONS_MAX));
+        let room = Arc::new(Semaphore::new(socket_max()));
         loop {
             let permit = room.clone().acquire_owned().await.expect("it is never closed");
             let accepted = tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => return,
                 accepted = listener.accept() => accepted,
             };
-            let Some((stream, _)) = usable(accepted).await else { continue };
+            let Some((stream, _)) = usable(accepted, connections).await else { continue };
             let (handle, app) = (self.handle.clone(), app.clone());
             tokio::spawn(async move {
                 match frames::are_spoken(&stream).await {
                     Some(true) => frames::take(stream, &handle).await,
-                    Some(false) => speak_http(stream, app).await,
+                    Some(false) => speak_http(stream, TowerToHyperService::new(app)).await,
                     None => {}
                 }
                 drop(permit);
@@ -184,44 +200,70 @@ impl Server {
     }
 }
 
-async fn serve_port(listener: TcpListener, app: Router, mut stop: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(TCP_CONNECTIONS_MAX));
+async fn serve_port(
+    listener: TcpListener,
+    app: Router,
+    connections: &Connections,
+    mut stop: watch::Receiver<bool>,
+) {
     loop {
-        let permit = room.clone().acquire_owned().await.expect("it is never closed");
         let accepted = tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return,
             accepted = listener.accept() => accepted,
         };
-        let Some((stream, _)) = usable(accepted).await else { continue };
-        if let Err(error) = stream.set_nodelay(true) {
-            debug!(%error, "a connection that will be slow");
-        }
-        let app = app.clone();
+        let Some((stream, _)) = usable(accepted, connections).await else { continue };
+        let (app, seat) = (app.clone(), Arc::new(connections.admit()));
         tokio::spawn(async move {
-            speak_http(stream, app).await;
-            drop(permit);
+            tokio::select! {
+                () = speak_to(stream, app, seat.clone()) => {}
+                () = seat.sent_away() => debug!("a connection went for a newer one"),
+            }
         });
     }
 }
 
-/// Too many open files, mostly: somebody closes one soon.
-async fn usable<T>(accepted: io::Result<T>) -> Option<T> {
+/// Every request knows the connection it came by.
+async fn speak_to(stream: TcpStream, app: Router, seat: Arc<Seat>) {
+    let set = stream.set_nodelay(true).and_then(|()| {
+        set_socket_send_buffer_size(&stream, SEND_BUFFER_BYTES).map_err(io::Error::from)
+    });
+    if let Err(error) = set {
+        debug!(%error, "a connection that will be slow");
+    }
+    let app = TowerToHyperService::new(app);
+    let served = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(seat.clone());
+        app.call(request)
+    });
+    speak_http(Patient::new(stream), served).await;
+}
+
+/// Too many open files, mostly: a connection of the port is closed for it, so that the socket and
+/// whoever comes next find one.
+async fn usable<T>(accepted: io::Result<T>, connections: &Connections) -> Option<T> {
     match accepted {
         Ok(stream) => Some(stream),
         Err(error) => {
             warn!(%error, "a connection could not be accepted");
+            let errno = Errno::from_io_error(&error);
+            if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) {
+                connections.shed();
+            }
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
         }
     }
 }
 
-async fn speak_http(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, app: Router) {
+async fn speak_http<S>(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: S)
+where
+    S: Service<hyper::Request<Incoming>, Response = Response, Error = Infallible>,
+{
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT_MAX)
         .max_buf_size(STREAM_BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app))
+        .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
         debug!(%error, "a connection broke off");

@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use qd_broker::runtime::Tapped;
@@ -14,21 +15,29 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_stream::Stream;
 
+use crate::budget::{Identity, OpenStream};
 use crate::error::Refusal;
 use crate::limits::STREAM_PING_EVERY;
 use crate::server::Server;
+use crate::stream::opened;
 
 pub async fn signals(
     State(server): State<Server>,
+    caller: Option<Extension<Identity>>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let open = opened(server.streams(), caller)?;
     let signals = server.handle().signals().await?;
-    Ok(Sse::new(told(signals)).keep_alive(KeepAlive::new().interval(STREAM_PING_EVERY)))
+    Ok(Sse::new(told(signals, open)).keep_alive(KeepAlive::new().interval(STREAM_PING_EVERY)))
 }
 
 /// Says first that it listens: whoever waits for that misses nothing afterwards.
-fn told(mut signals: Receiver<Arc<Tapped>>) -> impl Stream<Item = Result<Event, Infallible>> {
+fn told(
+    mut signals: Receiver<Arc<Tapped>>,
+    open: Option<OpenStream>,
+) -> impl Stream<Item = Result<Event, Infallible>> {
     let (tell, events) = tokio::sync::mpsc::channel(1);
     tokio::spawn(async move {
+        let _open = open;
         let mut event = Some(Event::default().event("listening").data("{}"));
         while let Some(next) = event.take() {
             if tell.send(Ok(next)).await.is_err() {

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -13,6 +14,7 @@ use futures_util::stream::unfold;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::budget::{Identity, OpenStream, Streams};
 use crate::error::Refusal;
 use crate::feed::{Feed, Next, Progress};
 use crate::limits::{STREAM_GAP_PER_READER, STREAM_PING_EVERY};
@@ -33,16 +35,18 @@ pub struct Whose {
 pub async fn stream(
     State(server): State<Server>,
     Query(Whose { tab }): Query<Whose>,
+    caller: Option<Extension<Identity>>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
+    let open = opened(server.streams(), caller)?;
     let feed = server.feed().clone();
     feed.reach(0).await?;
     let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let tab = tab.and_then(|name| server.tabs().open(name));
     let reader = Reader::new(feed, last, server.readers(), tab);
-    let events = unfold(reader, async |mut reader| {
+    let events = unfold((reader, open), async |(mut reader, open)| {
         let text = reader.next().await?;
-        Some((Ok::<_, Infallible>(text), reader))
+        Some((Ok::<_, Infallible>(text), (reader, open)))
     });
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
@@ -51,6 +55,15 @@ pub async fn stream(
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((headers, Body::from_stream(events)).into_response())
+}
+
+/// A caller of the port opens so many and no more; the command line has no bound.
+pub fn opened(
+    streams: &Streams,
+    caller: Option<Extension<Identity>>,
+) -> Result<Option<OpenStream>, Refusal> {
+    let Some(Extension(caller)) = caller else { return Ok(None) };
+    streams.open(&caller).map(Some).ok_or(Refusal::TooManyStreams)
 }
 
 /// How many read the stream.

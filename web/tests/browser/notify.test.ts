@@ -23,7 +23,7 @@ function kept<T extends AsyncDisposable>(one: T): T {
 /** A daemon that tells at once, and takes a push service on the loopback. */
 const CONFIG = {
   "../config/quarterdeck/config.toml":
-    '[notify]\nkinds = ["permission"]\ndwell_s = 0\ncooldown_s = 0\npush_loopback = true\n',
+    '[notify]\nkinds = ["permission"]\ndwell_s = 0\ncooldown_s = 0\nallow_private = ["127.0.0.1"]\n',
 };
 
 /** A browser that shares its machine loses a push now and then. What passes only then is said. */

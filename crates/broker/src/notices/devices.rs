@@ -8,7 +8,7 @@ use qd_session::operator::notice::plain;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use super::http::Target;
+use super::http::{Client, Target};
 use super::private_file::PrivateFile;
 use crate::Error;
 use crate::limits::{DEVICE_LABEL_CHARS_MAX, DEVICES_MAX, ENDPOINT_BYTES_MAX};
@@ -16,7 +16,6 @@ use crate::limits::{DEVICE_LABEL_CHARS_MAX, DEVICES_MAX, ENDPOINT_BYTES_MAX};
 #[derive(Debug)]
 pub struct Devices {
     file: PrivateFile,
-    allows_loopback: bool,
     list: Mutex<Vec<Device>>,
 }
 
@@ -71,15 +70,18 @@ pub enum NotADevice {
     Unknown,
     #[error("{0}")]
     Refused(&'static str),
+    /// Its push service is on this machine or in a private network.
+    #[error("{0}")]
+    Private(String),
     #[error("{0}")]
     NotKept(#[from] Error),
 }
 
 impl Devices {
-    pub fn open(folder: &Path, allows_loopback: bool) -> Result<Self, Error> {
+    pub fn open(folder: &Path) -> Result<Self, Error> {
         let file = PrivateFile::at(folder.join("devices.json"));
         let list = Mutex::new(file.read_json()?);
-        Ok(Self { file, allows_loopback, list })
+        Ok(Self { file, list })
     }
 
     pub fn all(&self) -> Vec<Device> {
@@ -87,12 +89,13 @@ impl Devices {
     }
 
     /// The device, and the ids of those that went for it. It is on disk before it is told anything.
-    pub fn add(
+    pub async fn add(
         &self,
         wanted: Subscription,
+        client: &Client,
         now_s: u64,
     ) -> Result<(Device, Vec<String>), NotADevice> {
-        let device = self.checked(wanted, now_s)?;
+        let device = checked(wanted, client, now_s).await?;
         let mut list = self.list();
         let mut next: Vec<Device> =
             list.iter().filter(|known| known.id != device.id).cloned().collect();
@@ -116,37 +119,49 @@ impl Devices {
         Ok(any)
     }
 
-    fn checked(&self, wanted: Subscription, now_s: u64) -> Result<Device, NotADevice> {
-        let Subscription { endpoint, keys: SubscriptionKeys { p256dh, auth }, label } = wanted;
-        if endpoint.len() > ENDPOINT_BYTES_MAX {
-            return Err(NotADevice::Refused("the endpoint is too long"));
-        }
-        let target = Target::read(&endpoint).map_err(NotADevice::Refused)?;
-        // The browser chooses the address, so a stolen cookie would, too: what is inside of this
-        // machine or its network is not to be reached by it.
-        let is_public = target.is_tls() && !target.is_address();
-        let is_allowed = is_public || self.allows_loopback && target.is_loopback();
-        if !is_allowed {
-            return Err(NotADevice::Refused("the endpoint is no push service on the internet"));
-        }
-        let (point, secret) = (decoded(&p256dh), decoded(&auth));
-        if point.len() != 65 || point[0] != 4 {
-            return Err(NotADevice::Refused("`p256dh` is no public key"));
-        }
-        if secret.len() != 16 {
-            return Err(NotADevice::Refused("`auth` does not have 16 bytes"));
-        }
-        let id =
-            data_encoding::HEXLOWER.encode(&digest(&SHA256, endpoint.as_bytes()).as_ref()[..8]);
-        let label = match plain(&label, DEVICE_LABEL_CHARS_MAX) {
-            label if label.is_empty() => "A browser".to_owned(),
-            label => label,
-        };
-        Ok(Device { id, label, endpoint, p256dh, auth, since_s: now_s })
-    }
-
     fn list(&self) -> MutexGuard<'_, Vec<Device>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn checked(wanted: Subscription, client: &Client, now_s: u64) -> Result<Device, NotADevice> {
+    let Subscription { endpoint, keys: SubscriptionKeys { p256dh, auth }, label } = wanted;
+    if endpoint.len() > ENDPOINT_BYTES_MAX {
+        return Err(NotADevice::Refused("the endpoint is too long"));
+    }
+    check_endpoint(&Target::read(&endpoint).map_err(NotADevice::Refused)?, client).await?;
+    let (point, secret) = (decoded(&p256dh), decoded(&auth));
+    if point.len() != 65 || point[0] != 4 {
+        return Err(NotADevice::Refused("`p256dh` is no public key"));
+    }
+    if secret.len() != 16 {
+        return Err(NotADevice::Refused("`auth` does not have 16 bytes"));
+    }
+    let id = data_encoding::HEXLOWER.encode(&digest(&SHA256, endpoint.as_bytes()).as_ref()[..8]);
+    let label = match plain(&label, DEVICE_LABEL_CHARS_MAX) {
+        label if label.is_empty() => "A browser".to_owned(),
+        label => label,
+    };
+    Ok(Device { id, label, endpoint, p256dh, auth, since_s: now_s })
+}
+
+/// The browser chooses the address, so whoever stole its key would, too: what is inside of this
+/// machine or its network is not to be reached by it. This says so early; it is checked again each
+/// time something is sent.
+async fn check_endpoint(target: &Target, client: &Client) -> Result<(), NotADevice> {
+    if client.is_named(target) {
+        return Ok(());
+    }
+    if target.is_address() {
+        let why = format!("{} is no push service on the internet", target.host());
+        return Err(NotADevice::Private(why));
+    }
+    if !target.is_tls() {
+        return Err(NotADevice::Refused("the endpoint does not begin with https://"));
+    }
+    match client.refuses(target).await {
+        Some(why) => Err(NotADevice::Private(why.to_string())),
+        None => Ok(()),
     }
 }
 

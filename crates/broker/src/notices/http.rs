@@ -1,4 +1,5 @@
-//! One POST to somebody outside: over TLS, with every wait bounded, and no redirect followed.
+//! One POST to somebody outside: over TLS, with every wait bounded, no redirect followed and no
+//! proxy asked, to an address that was judged and to no other.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,12 +21,14 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tracing::warn;
 
+use super::destination::{Destinations, NoAddress};
 use super::outbox::Failure;
-use crate::limits::{NOTICE_ANSWER_BYTES_MAX, NOTICE_WAIT};
+use crate::limits::{NAME_WAIT, NOTICE_ANSWER_BYTES_MAX, NOTICE_WAIT};
 
 #[derive(Clone)]
 pub struct Client {
     tls: TlsConnector,
+    destinations: Destinations,
 }
 
 impl std::fmt::Debug for Client {
@@ -63,15 +66,11 @@ impl Target {
 
     /// A bare address and no name, or the name of this machine.
     pub fn is_address(&self) -> bool {
-        let host = self.host();
+        let host = self.host().trim_end_matches('.');
         host.parse::<IpAddr>().is_ok()
             || host.eq_ignore_ascii_case("localhost")
             || !host.contains('.')
             || host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-    }
-
-    pub fn is_loopback(&self) -> bool {
-        self.host().parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
     /// Scheme and authority: whom a token is for.
@@ -80,14 +79,14 @@ impl Target {
         format!("{}://{authority}", self.uri.scheme_str().unwrap_or("https"))
     }
 
-    fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.uri.port_u16().unwrap_or(if self.is_tls() { 443 } else { 80 })
     }
 }
 
 impl Client {
     /// Trusts whom this machine trusts.
-    pub fn new() -> Self {
+    pub fn new(destinations: Destinations) -> Self {
         let mut roots = RootCertStore::empty();
         let (known, _) =
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -100,7 +99,25 @@ impl Client {
             .expect("ring speaks TLS 1.2 and 1.3")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Self { tls: TlsConnector::from(Arc::new(config)) }
+        Self { tls: TlsConnector::from(Arc::new(config)), destinations }
+    }
+
+    /// For a receiver that the operator's settings name.
+    pub fn for_named(&self, target: &Target) -> Self {
+        let destinations = self.destinations.clone().and_named_by(target);
+        Self { tls: self.tls.clone(), destinations }
+    }
+
+    /// Whether the operator's settings allow a host although it is private.
+    pub fn is_named(&self, target: &Target) -> bool {
+        self.destinations.is_named(target)
+    }
+
+    /// Why a target is refused already now. What cannot be found at the moment is judged when
+    /// something is sent there.
+    pub async fn refuses(&self, target: &Target) -> Option<NoAddress> {
+        let found = timeout(NAME_WAIT, self.destinations.find(target)).await;
+        found.ok()?.err().filter(|why| matches!(why, NoAddress::Private { .. }))
     }
 
     /// Posts it. Taken is what is answered with a 2xx.
@@ -122,8 +139,11 @@ impl Client {
     ) -> Result<(), Failure> {
         let unreachable =
             |error: io::Error| Failure::later(format!("it cannot be reached: {error}"));
-        let stream =
-            TcpStream::connect((target.host(), target.port())).await.map_err(unreachable)?;
+        let addresses = self.destinations.find(target).await.map_err(|why| match why {
+            NoAddress::Unknown(_) => Failure::later(why.to_string()),
+            NoAddress::Private { .. } => Failure::Refused(why.to_string()),
+        })?;
+        let stream = TcpStream::connect(&addresses[..]).await.map_err(unreachable)?;
         let request = request(target, headers, body)?;
         let response = match target.is_tls() {
             false => sent(stream, request).await?,

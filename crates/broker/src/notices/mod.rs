@@ -6,6 +6,7 @@
 //! goes out, so that a restart tells nothing twice.
 
 mod desktop;
+mod destination;
 mod devices;
 mod http;
 mod message;
@@ -27,6 +28,8 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use self::desktop::Desktop;
+use self::destination::Destinations;
+pub use self::destination::PrivateHost;
 use self::devices::{Device, Devices};
 pub use self::devices::{DeviceView, NotADevice, Subscription};
 use self::http::Client;
@@ -95,15 +98,15 @@ impl Notices {
             webhooks,
             ntfy,
             desktop,
-            allows_loopback,
+            allow_private,
             offset,
         } = settings;
         let key = Arc::new(PushKey::open(&state)?);
-        let devices = Arc::new(Devices::open(&state, allows_loopback)?);
+        let devices = Arc::new(Devices::open(&state)?);
         let told = PrivateFile::at(state.join("told.json"));
-        let client = Client::new();
-        let fixed = webhooks.into_iter().map(|hook| hook.carrier(client.clone()));
-        let fixed = fixed.chain(ntfy.into_iter().map(|ntfy| ntfy.carrier(client.clone(), &link)));
+        let client = Client::new(Destinations::new(allow_private));
+        let fixed = webhooks.into_iter().map(|hook| hook.carrier(&client));
+        let fixed = fixed.chain(ntfy.into_iter().map(|ntfy| ntfy.carrier(&client, &link)));
         let fixed = fixed.chain(desktop.then(|| Carrier::Desktop(Desktop::default())));
         let fixed = fixed.map(Outbox::start).collect();
         let (focus, looks) = watch::channel(false);
@@ -128,8 +131,12 @@ impl Notices {
     }
 
     /// A browser that comes again takes its old place.
-    pub fn subscribe(&self, wanted: Subscription, now_s: u64) -> Result<DeviceView, NotADevice> {
-        let (device, gone) = self.0.devices.add(wanted, now_s)?;
+    pub async fn subscribe(
+        &self,
+        wanted: Subscription,
+        now_s: u64,
+    ) -> Result<DeviceView, NotADevice> {
+        let (device, gone) = self.0.devices.add(wanted, &self.0.client, now_s).await?;
         let view = device.view();
         for id in gone {
             self.close_outbox(&id);

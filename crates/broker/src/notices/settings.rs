@@ -6,6 +6,7 @@ use hyper::Uri;
 use qd_session::moment::Timestamp;
 use qd_session::operator::notice::Rules;
 
+use super::destination::PrivateHost;
 use super::http::{Client, Target};
 use super::ntfy::Ntfy;
 use super::outbox::Carrier;
@@ -24,8 +25,8 @@ pub struct Settings {
     pub ntfy: Vec<NtfySettings>,
     /// Tell by `notify-send`.
     pub desktop: bool,
-    /// Push services may be on the loopback, without TLS: for tests.
-    pub allows_loopback: bool,
+    /// Hosts that may be on this machine or in a private network, and need no TLS.
+    pub allow_private: Vec<PrivateHost>,
     /// Seconds that the operator's clock is ahead of UTC at a time.
     pub offset: Box<dyn FnMut(Timestamp) -> i32 + Send>,
 }
@@ -53,13 +54,15 @@ impl WebhookSettings {
         Target::read(text).map(|target| target.uri)
     }
 
-    pub(super) fn carrier(self, client: Client) -> Carrier {
+    pub(super) fn carrier(self, client: &Client) -> Carrier {
+        let client = client.for_named(&Target { uri: self.url.clone() });
         Carrier::Webhook(Webhook { settings: self, client })
     }
 }
 
 impl NtfySettings {
-    pub(super) fn carrier(self, client: Client, link: &str) -> Carrier {
+    pub(super) fn carrier(self, client: &Client, link: &str) -> Carrier {
+        let client = client.for_named(&Target { uri: self.url.clone() });
         Carrier::Ntfy(Ntfy { settings: self, client, link: link.to_owned() })
     }
 }

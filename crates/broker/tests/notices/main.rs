@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use qd_broker::hook_intake::{Frame, FrameId, Mode};
 use qd_broker::notices::{
-    DeviceView, NotADevice, Notices, NtfySettings, Settings, Subscription, WebhookSettings,
+    DeviceView, NotADevice, Notices, NtfySettings, PrivateHost, Settings, Subscription,
+    WebhookSettings,
 };
 use qd_broker::runtime::{Delivered, Handle, ReplyOutcome, Runtime, Settings as LoopSettings};
 use qd_harness::{Channel, Harness};
@@ -63,7 +64,7 @@ fn settings(folder: &Path) -> Settings {
         webhooks: Vec::new(),
         ntfy: Vec::new(),
         desktop: false,
-        allows_loopback: true,
+        allow_private: vec![PrivateHost::read("127.0.0.1").expect("a host")],
         offset: Box::new(|_| 0),
     }
 }
@@ -95,7 +96,7 @@ impl Daemon {
 
     /// As the server does it: inside of the runtime.
     fn subscribe(&self, subscription: Subscription, at_s: u64) -> Result<DeviceView, NotADevice> {
-        self.block_on(async { self.notices.subscribe(subscription, at_s) })
+        self.block_on(self.notices.subscribe(subscription, at_s))
     }
 
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
@@ -375,7 +376,7 @@ fn what_a_rule_answered_is_told_to_nobody() {
 #[test]
 fn an_endpoint_inside_of_this_network_is_refused() {
     let folder = Folder::new("inside");
-    let strict = Settings { allows_loopback: false, ..settings(&folder.0) };
+    let strict = Settings { allow_private: Vec::new(), ..settings(&folder.0) };
     let daemon = Daemon::start(&folder, strict);
     let refused =
         |endpoint: &str| daemon.subscribe(Browser::new().subscription(endpoint), 1).is_err();
@@ -404,4 +405,93 @@ fn an_endpoint_inside_of_this_network_is_refused() {
     let file = folder.0.join("state/notices/devices.json");
     let mode = std::fs::metadata(file).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// Ways to write this machine's own address, and names that lead there.
+const OURSELVES: [&str; 12] = [
+    "localhost",
+    "localhost.",
+    "LocalHost.",
+    "127.1",
+    "127.0.1",
+    "0x7f.1",
+    "0x7f.0.0.1",
+    "0177.0.0.1",
+    "2130706433",
+    "0.0.0.0",
+    "[::ffff:127.0.0.1]",
+    "[::1]",
+];
+
+#[test]
+fn a_subscription_never_leads_to_this_machine_however_it_is_written() {
+    let (folder, receiver) = (Folder::new("ourselves"), Receiver::start());
+    let strict = Settings { allow_private: Vec::new(), ..settings(&folder.0) };
+    let daemon = Daemon::start(&folder, strict);
+    for host in OURSELVES.into_iter().chain(["127.0.0.1"]) {
+        for scheme in ["http", "https"] {
+            let endpoint = format!("{scheme}://{host}:{}/x", receiver.port);
+            let refused = daemon.subscribe(Browser::new().subscription(&endpoint), 1);
+            assert!(
+                matches!(refused, Err(NotADevice::Private(_) | NotADevice::Refused(_))),
+                "{endpoint}: {refused:?}"
+            );
+        }
+    }
+    assert!(receiver.nobody_came());
+}
+
+/// The list of devices may be older than the check, and a name may lead elsewhere since it was
+/// checked: what counts is where the connection would go.
+#[test]
+fn a_device_that_is_on_the_list_already_is_not_reached_on_this_machine() {
+    let (folder, receiver) = (Folder::new("listed"), Receiver::start());
+    let keys = Browser::new().subscription("https://push.example/x").keys;
+    let listed: Vec<Value> = OURSELVES
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, host)| {
+            ["http", "https"].map(|scheme| {
+                json!({"id": format!("{scheme}{nth}"), "label": host, "since_s": 1,
+                    "endpoint": format!("{scheme}://{host}:{}/x", receiver.port),
+                    "p256dh": keys.p256dh, "auth": keys.auth})
+            })
+        })
+        .collect();
+    let state = folder.0.join("state/notices");
+    std::fs::create_dir_all(&state).expect("a folder");
+    std::fs::write(state.join("devices.json"), Value::from(listed).to_string()).expect("written");
+    let strict = Settings { allow_private: Vec::new(), ..settings(&folder.0) };
+    let daemon = Daemon::start(&folder, strict);
+    daemon.notices.test(None).expect("they are there");
+    daemon.until(|notices| notices.receivers_view().iter().all(|view| view.failed == 1));
+    for view in daemon.notices.receivers_view() {
+        let why = view.trouble.expect("it says why");
+        assert!(why.contains("which is this machine") && why.contains("allow_private"), "{why}");
+    }
+    assert!(receiver.nobody_came());
+}
+
+#[test]
+fn a_webhook_reaches_a_private_address_only_where_the_settings_name_it() {
+    let (folder, receiver) = (Folder::new("named"), Receiver::start());
+    let hook = |host: &str| {
+        let url = WebhookSettings::read_url(&format!("http://{host}:{}/{host}", receiver.port));
+        WebhookSettings { url: url.expect("an address"), secret: None, details: true }
+    };
+    let strict = Settings {
+        allow_private: vec![PrivateHost::read("0x7f.1").expect("a host")],
+        webhooks: ["127.0.0.1", "localhost.", "127.1", "0x7f.1"].map(hook).into(),
+        ..settings(&folder.0)
+    };
+    let daemon = Daemon::start(&folder, strict);
+    daemon.notices.test(None).expect("they are there");
+    daemon
+        .until(|notices| notices.receivers_view().iter().all(|view| view.sent + view.failed == 1));
+    let sent: Vec<u64> = daemon.notices.receivers_view().iter().map(|view| view.sent).collect();
+    assert_eq!(sent, [1, 0, 0, 1]);
+    let mut came = [receiver.next().path, receiver.next().path];
+    came.sort();
+    assert_eq!(came, ["/0x7f.1", "/127.0.0.1"]);
+    assert!(receiver.nobody_came());
 }

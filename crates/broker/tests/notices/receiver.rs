@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub struct Receiver {
     pub port: u16,
     inbox: Inbox<Received>,
     answers: Arc<Mutex<VecDeque<u16>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 /// One POST.
@@ -41,14 +43,17 @@ impl Receiver {
         let (told, inbox) = channel();
         let answers = Arc::new(Mutex::new(VecDeque::new()));
         let shared = answers.clone();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                counted.fetch_add(1, Ordering::SeqCst);
                 if serve(stream, &told, &shared).is_none() {
                     return;
                 }
             }
         });
-        Self { port, inbox, answers }
+        Self { port, inbox, answers, connections }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -61,7 +66,18 @@ impl Receiver {
     }
 
     pub fn next(&self) -> Received {
-        self.inbox.recv_timeout(PATIENCE).expect("something was sent")
+        let received = self.inbox.recv_timeout(PATIENCE).expect("something was sent");
+        self.connections.fetch_sub(1, Ordering::SeqCst);
+        received
+    }
+
+    /// Whether nobody has connected but those who were read. The listener takes connections in their
+    /// order, so one of our own shows that all before it were counted.
+    pub fn nobody_came(&self) -> bool {
+        let mut own = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        own.write_all(b"POST /own HTTP/1.1\r\ncontent-length: 0\r\n\r\n").expect("sent");
+        let came = self.inbox.recv_timeout(PATIENCE).expect("our own came");
+        came.path == "/own" && self.connections.fetch_sub(1, Ordering::SeqCst) == 1
     }
 }
 

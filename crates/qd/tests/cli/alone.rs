@@ -7,10 +7,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::world::World;
 
 /// The daemon that was started, stopped at the end.
-struct Started(Pid);
+pub struct Started(Pid);
 
 impl Started {
-    fn by(world: &World) -> Self {
+    pub fn by(world: &World) -> Self {
         let told = world.run(&[]).expect(0);
         assert!(told.out.contains("/sign-in#"), "{told:?}");
         let (_, rest) = told.err.split_once("process ").expect("it says which");

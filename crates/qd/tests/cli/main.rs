@@ -6,6 +6,7 @@ mod auditing;
 mod contract;
 mod demo;
 mod doctor;
+mod floods;
 mod notices;
 mod policy;
 mod recording;
