@@ -24,6 +24,7 @@ pub mod hook_intake;
 pub mod layers_file;
 pub mod limits;
 pub mod notices;
+pub mod packed;
 pub mod past_requests;
 pub mod policy_file;
 pub mod runtime;

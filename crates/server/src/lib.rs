@@ -29,6 +29,7 @@ mod server;
 mod session_page;
 mod sign_in;
 mod signals;
+mod spelled;
 mod stream;
 mod usage;
 mod wire;

@@ -88,7 +88,8 @@ pub fn life(session: usize, calls: usize) -> Vec<String> {
         ),
     ];
     for call in 0..calls {
-        let text = "let answer = question.map(str::len).unwrap_or_default();\\n".repeat(1 + 7 * call);
+        let text =
+            "let answer = question.map(str::len).unwrap_or_default();\\n".repeat(1 + 7 * call);
         let tool = format!(
             r#","tool_name":"Write","tool_input":{{"file_path":"/home/ann/acme/src/part_{call}.rs","content":"{text}"}},"tool_use_id":"toolu_{session:08}_{call:08}""#
         );

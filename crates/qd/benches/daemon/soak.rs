@@ -100,14 +100,17 @@ fn send_hooks(world: &World, sender: usize, stop: &AtomicBool, begun: &AtomicU64
 fn write_lines(world: &World, stop: &AtomicBool, begun: &AtomicU64) {
     let folder = world.home(".claude/projects/-home-ann-acme");
     fs::create_dir_all(&folder).expect("a folder");
-    let mut files: Vec<Transcript> = (0..FILES_OPEN).map(|nth| Transcript::new(&folder, nth)).collect();
+    let mut files: Vec<Transcript> =
+        (0..FILES_OPEN).map(|nth| Transcript::new(&folder, nth)).collect();
     begun.fetch_add(FILES_OPEN as u64, Ordering::Relaxed);
     let clock = Instant::now();
     for nth in 0_u32.. {
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        thread::sleep((Duration::from_secs(1) * nth / LINES_A_SECOND).saturating_sub(clock.elapsed()));
+        thread::sleep(
+            (Duration::from_secs(1) * nth / LINES_A_SECOND).saturating_sub(clock.elapsed()),
+        );
         let file = &mut files[nth as usize % FILES_OPEN];
         if file.lines == LINES_MAX {
             *file = Transcript::new(&folder, file.session + FILES_OPEN);

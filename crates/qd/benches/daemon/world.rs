@@ -33,8 +33,7 @@ impl World {
     pub fn serve(&self) -> Process {
         // Another build of it can be measured beside this one.
         let program = std::env::var_os("QD_PROGRAM");
-        let mut command =
-            Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_qd").into()));
+        let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_qd").into()));
         command
             .args(["serve", "--port", "0"])
             .env_clear()
