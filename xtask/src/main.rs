@@ -35,6 +35,12 @@ cargo xtask bench live
 cargo xtask bench ingest|tail|idle [--minutes N]
                      the daemon: hooks a second beside a server that keeps nothing; a line until
                      its event; what it uses at rest
+cargo xtask bench memory [--sessions N]
+                     what sessions at rest cost, and a restart with them; QD_PROGRAM names another
+                     qd than the one built here
+cargo xtask soak [--minutes N]
+                     the daemon's memory under hooks, lines, streams and sessions that come and
+                     go: the curve, its slope, and a restart on what that left
 cargo xtask bench board
                      a restart and the whole board, a thousand readers of the stream, a thousand
                      live cards in a browser, and from a signal to the screen
@@ -81,7 +87,8 @@ fn main() -> ExitCode {
             run("cargo", &["bench", "--package", "qd", "--bench", "daemon", "--", "board"])
                 .and_then(|()| page::bench())
         }
-        ["bench", what @ ("ingest" | "tail" | "idle"), more @ ..] => {
+        ["bench", what @ ("ingest" | "tail" | "idle" | "memory"), more @ ..]
+        | [what @ "soak", more @ ..] => {
             let daemon = ["bench", "--package", "qd", "--bench", "daemon", "--", what];
             run("cargo", &[&daemon[..], more].concat())
         }

@@ -8,8 +8,10 @@
 mod acting;
 pub(crate) mod budgets;
 mod driving;
+mod resting;
 pub(crate) mod ruling;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,20 +25,24 @@ use qd_session::id::{AgentId, ProcessKey, SessionId};
 use qd_session::machine::Shown;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
+use qd_session::operator::SubState;
 use qd_session::operator::layer::Layers;
 use qd_session::policy::Policy;
 
 pub use self::acting::Staying;
 pub use self::budgets::Work;
 use self::driving::is_alive;
+use self::resting::SessionCell;
 pub use self::ruling::Ruling;
-use crate::card::{Card, Known, Surroundings};
+use crate::card::{Card, Fingerprint, Known, Surroundings};
 use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
 use crate::driving::{Drives, Job, Report, Spawning};
 use crate::fnv::{BASIS, fnv};
 use crate::history::SessionKey;
 use crate::hook_intake::FrameId;
-use crate::limits::{ENDED_SHOWN_MS, SESSIONS_MAX, SPENT_MAX, TERMINALS_MAX};
+use crate::limits::{
+    ENDED_SHOWN_MS, REST_AFTER_MS, SESSIONS_MAX, SPENT_MAX, TERMINALS_MAX, WOKEN_MAX,
+};
 use crate::sources::repositories::{Survey, Surveyed};
 use crate::sources::terminal::Terminal;
 
@@ -145,6 +151,10 @@ pub struct Broker {
     is_operator_present: bool,
     /// Sessions that we drive.
     drives: Drives,
+    /// Sessions that were woken, or are new, since resting was last thought of.
+    woken: usize,
+    /// When to think of it next; none while all that can rest does.
+    rest_at: Option<Timestamp>,
 }
 
 pub type Terminals = BTreeMap<ProcessKey, Terminal>;
@@ -159,16 +169,23 @@ enum Telling {
 }
 
 struct Tracked {
-    session: Session,
+    session: SessionCell,
     harness: Harness,
     vendor_id: Arc<str>,
-    spent: Option<Sum>,
+    spent: Option<Box<Sum>>,
     reach: Reach,
     work: Work,
     /// As it was shown last; none while it is not on the board.
-    shown: Option<Card>,
+    shown: Option<LastShown>,
     /// Its entry in `looks`.
     look: Option<Timestamp>,
+}
+
+/// What is remembered of a card once it was shown.
+struct LastShown {
+    fingerprint: Fingerprint,
+    ended: Option<Timestamp>,
+    is_over_budget: bool,
 }
 
 impl Broker {
@@ -241,7 +258,7 @@ impl Broker {
             Input::Located { process, terminal } => {
                 self.terminals.insert(process.clone(), terminal);
                 let carried = self.roster.iter().filter(|(_, tracked)| {
-                    tracked.session.monitor().carriers().any(|carrier| *carrier == process)
+                    tracked.session.carriers().any(|carrier| *carrier == process)
                 });
                 let carried: Vec<SessionId> = carried.map(|(id, _)| id.clone()).collect();
                 carried.iter().for_each(|id| self.show(now, id, &mut outputs));
@@ -259,7 +276,31 @@ impl Broker {
             Input::Policy(policy) => self.take_policy(now, policy, &mut outputs),
             Input::Surveyed(surveyed) => self.take_survey(now, surveyed, &mut outputs),
         }
+        self.mind_rest(now);
         outputs
+    }
+
+    /// Lets every session rest that can: nobody works with those of a journal that was just read.
+    pub fn rest_all(&mut self) {
+        let mut press = resting::press();
+        for tracked in self.roster.values_mut() {
+            tracked.session.tire();
+            tracked.session.rest(&mut press);
+        }
+    }
+
+    /// Lets sessions rest that nothing was heard of for a while, or at once where many were woken.
+    fn mind_rest(&mut self, now: Timestamp) {
+        let is_due = self.rest_at.is_some_and(|at| at <= now);
+        if is_due || self.woken >= WOKEN_MAX {
+            let mut press = resting::press();
+            self.roster.values_mut().for_each(|tracked| tracked.session.rest(&mut press));
+            let is_anybody_up = self.roster.values().any(|tracked| tracked.session.will_rest());
+            self.rest_at = is_anybody_up.then(|| now.plus_ms(REST_AFTER_MS));
+            self.woken = 0;
+        } else if self.woken > 0 && self.rest_at.is_none() {
+            self.rest_at = Some(now.plus_ms(REST_AFTER_MS));
+        }
     }
 
     fn take_spent(
@@ -275,7 +316,7 @@ impl Broker {
             match self.found.get(&key).cloned() {
                 Some(id) => {
                     if let Some(tracked) = self.roster.get_mut(&id) {
-                        tracked.spent = Some(sum);
+                        tracked.spent = Some(Box::new(sum));
                     }
                     self.show(now, &id, outputs);
                     self.mind_budget(now, &id, outputs);
@@ -293,32 +334,39 @@ impl Broker {
         let timeouts = self.handlers.values().filter_map(|handler| handler.next_timeout());
         let look = self.looks.first().map(|(at, _)| *at);
         let desk = self.desk.next_release().into_iter().chain(self.desk.next_again());
-        timeouts.chain(look).chain(desk).chain(self.drives.alarms.next()).min()
+        let rest = self.rest_at.into_iter();
+        timeouts.chain(look).chain(desk).chain(self.drives.alarms.next()).chain(rest).min()
     }
 
     /// Every card on the board as of `now`, in its order.
     pub fn cards(&self, now: Timestamp) -> Vec<Card> {
-        let mut cards: Vec<Card> = self
-            .roster
-            .values()
-            .filter_map(|tracked| tracked.card_on_board(now, &surroundings!(self)))
-            .collect();
+        let mut cards: Vec<Card> = self.each_card(now).collect();
         cards.sort_by_key(|card| card.agent_state.place());
         cards
+    }
+
+    /// The same one after the other, in no order that means anything: a board of thousands is many
+    /// megabytes of cards.
+    pub fn each_card(&self, now: Timestamp) -> impl Iterator<Item = Card> {
+        self.roster.values().filter_map(move |tracked| {
+            tracked.card_on_board(now, &tracked.session.peek(), &surroundings!(self))
+        })
     }
 
     /// Sessions that were heard of before a moment, the latest first, on the board or not.
     pub fn past(&self, now: Timestamp, wanted: &Past) -> Vec<Card> {
         let is_wanted = |tracked: &&Tracked| {
-            let cwd = || tracked.session.monitor().about().and_then(|about| about.cwd.as_ref());
-            let in_project = |project: &str| cwd().is_some_and(|cwd| cwd.value.contains(project));
-            wanted.before.is_none_or(|before| tracked.heard() < before)
+            let cwd = || tracked.session.folder();
+            let in_project = |project: &str| cwd().is_some_and(|cwd| cwd.contains(project));
+            wanted.before.is_none_or(|before| tracked.session.heard() < before)
                 && wanted.harness.is_none_or(|harness| tracked.harness == harness)
                 && wanted.project.as_deref().is_none_or(in_project)
         };
         let mut found: Vec<&Tracked> = self.roster.values().filter(is_wanted).collect();
-        found.sort_by_key(|tracked| std::cmp::Reverse(tracked.heard()));
-        let cards = found.into_iter().filter_map(|tracked| tracked.card(now, &surroundings!(self)));
+        found.sort_by_key(|tracked| std::cmp::Reverse(tracked.session.heard()));
+        let card =
+            |tracked: &Tracked| tracked.card(now, &tracked.session.peek(), &surroundings!(self));
+        let cards = found.into_iter().filter_map(card);
         cards.take(wanted.count_max).collect()
     }
 
@@ -332,7 +380,8 @@ impl Broker {
 
     /// The card of one session, on the board or not.
     pub fn card(&self, now: Timestamp, id: &SessionId) -> Option<Card> {
-        self.roster.get(id)?.card(now, &surroundings!(self))
+        let tracked = self.roster.get(id)?;
+        tracked.card(now, &tracked.session.peek(), &surroundings!(self))
     }
 
     /// The session that an operator's word means: an id of ours, an agent's own id, or a prefix
@@ -364,7 +413,7 @@ impl Broker {
     /// session, and the process as signals spell it.
     pub fn carriers(&self) -> impl Iterator<Item = (Harness, &Arc<str>, &ProcessKey)> {
         self.roster.values().flat_map(|tracked| {
-            let carriers = tracked.session.monitor().carriers();
+            let carriers = tracked.session.carriers();
             carriers.map(|process| (tracked.harness, &tracked.vendor_id, process))
         })
     }
@@ -387,15 +436,21 @@ impl Broker {
     pub fn is_driven(&self, harness: Harness, vendor_id: &Arc<str>) -> bool {
         let id = self.found.get(&(harness, vendor_id.clone()));
         let tracked = id.and_then(|id| self.roster.get(id));
-        tracked.is_some_and(|tracked| tracked.session.machine().is_some())
+        tracked.is_some_and(|tracked| tracked.session.driven().is_some())
     }
 
     pub fn harness(&self, id: &SessionId) -> Option<Harness> {
         self.roster.get(id).map(|tracked| tracked.harness)
     }
 
-    pub fn session(&self, id: &SessionId) -> Option<&Session> {
-        self.roster.get(id).map(|tracked| &tracked.session)
+    /// A session as it is; of one at rest, a copy.
+    pub fn session(&self, id: &SessionId) -> Option<Cow<'_, Session>> {
+        self.roster.get(id).map(|tracked| tracked.session.peek())
+    }
+
+    /// How many sessions are at rest.
+    pub fn resting(&self) -> usize {
+        self.roster.values().filter(|tracked| tracked.session.is_resting()).count()
     }
 
     fn wake(&mut self, now: Timestamp, outputs: &mut Vec<Output>) {
@@ -473,16 +528,18 @@ impl Broker {
     }
 
     fn track(&mut self, session: Session, harness: Harness, vendor_id: Arc<str>) {
-        let spent = self.spent.remove(&(harness, vendor_id.clone()));
+        let spent = self.spent.remove(&(harness, vendor_id.clone())).map(Box::new);
         let is_driven = session.machine().is_some();
         let work = Work::default();
         let reach = if is_driven { Reach::Driver } else { Reach::Nowhere };
         if is_driven {
             self.drives.sessions.entry(session.id().clone()).or_default();
         }
+        let (id, session) = (session.id().clone(), SessionCell::new(session));
         let tracked =
             Tracked { session, harness, vendor_id, spent, reach, work, shown: None, look: None };
-        self.roster.insert(tracked.session.id().clone(), tracked);
+        self.roster.insert(id, tracked);
+        self.woken += 1;
     }
 
     /// Forgets the session that was silent for longest, if there are too many. Those on the board
@@ -492,9 +549,10 @@ impl Broker {
             return;
         }
         let silent = self.roster.iter().filter(|(_, tracked)| {
-            tracked.shown.is_none() && !tracked.session.machine().is_some_and(is_alive)
+            let machine = tracked.session.driven().and_then(Session::machine);
+            tracked.shown.is_none() && !machine.is_some_and(is_alive)
         });
-        let stalest = silent.min_by_key(|(_, tracked)| tracked.session.monitor().last_signal());
+        let stalest = silent.min_by_key(|(_, tracked)| tracked.session.heard());
         let Some((id, _)) = stalest else { return };
         let id = id.clone();
         if let Some(gone) = self.roster.remove(&id) {
@@ -516,19 +574,23 @@ impl Broker {
     /// Whether the session is another one after it.
     fn apply(&mut self, id: &SessionId, entry: &Entry) -> bool {
         let tracked = self.roster.get_mut(id).expect("a session is known before it is told of");
-        let before = tracked.session.clone();
-        tracked.session.apply(entry);
-        tracked.session != before
+        self.woken += usize::from(tracked.session.is_resting());
+        let session = tracked.session.wake();
+        let before = session.clone();
+        session.apply(entry);
+        *session != before
     }
 
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get_mut(id) else { return };
-        match tracked.card_on_board(now, &surroundings!(self)) {
+        let session = tracked.session.peek();
+        match tracked.card_on_board(now, &session, &surroundings!(self)) {
             Some(card) => {
                 tracked.work.note(now, &card.agent_state);
-                if tracked.shown.as_ref().is_none_or(|shown| !shown.looks_like(&card)) {
-                    outputs.push(Output::Show(Box::new(card.clone())));
-                    tracked.shown = Some(card);
+                let shown = LastShown::of(&card);
+                let before = tracked.shown.replace(shown).map(|before| before.fingerprint);
+                if before.is_none_or(|before| before != card.fingerprint()) {
+                    outputs.push(Output::Show(Box::new(card)));
                 }
             }
             None => {
@@ -537,10 +599,10 @@ impl Broker {
             }
         }
         let unlocated: Vec<ProcessKey> = match &tracked.shown {
-            Some(_) => tracked.session.monitor().carriers().cloned().collect(),
+            Some(_) => session.monitor().carriers().cloned().collect(),
             None => Vec::new(),
         };
-        let look = tracked.next_look(now, &self.desk, &self.ruling);
+        let look = tracked.next_look(now, &session, &self.desk, &self.ruling);
         if look != tracked.look {
             tracked.look.map(|old| self.looks.remove(&(old, id.clone())));
             look.map(|new| self.looks.insert((new, id.clone())));
@@ -577,9 +639,9 @@ impl Broker {
 
     fn capabilities(&self, tracked: &Tracked) -> Capabilities {
         let around = surroundings!(self);
-        let ended = tracked.shown.as_ref().is_some_and(|card| card.ended().is_some());
+        let ended = tracked.shown.as_ref().is_some_and(|shown| shown.ended.is_some());
         let Tracked { session, harness, vendor_id, reach, .. } = tracked;
-        around.capabilities(session, *harness, vendor_id, *reach, ended)
+        around.capabilities(&session.peek(), *harness, vendor_id, *reach, ended)
     }
 
     /// Each process once: it does not move.
@@ -600,39 +662,57 @@ impl Broker {
 }
 
 impl Tracked {
-    fn card(&self, now: Timestamp, around: &Surroundings<'_>) -> Option<Card> {
+    /// `session` is its own.
+    fn card(&self, now: Timestamp, session: &Session, around: &Surroundings<'_>) -> Option<Card> {
         let known = Known {
-            session: &self.session,
+            session,
             harness: self.harness,
             vendor_id: &self.vendor_id,
-            spent: self.spent.as_ref(),
+            spent: self.spent.as_deref(),
             reach: self.reach,
             work: &self.work,
         };
         Card::of(now, &known, around)
     }
 
-    fn heard(&self) -> Timestamp {
-        self.session.monitor().last_signal()
-    }
-
     /// The board shows what lives, and what ended lately and was not dismissed.
-    fn card_on_board(&self, now: Timestamp, around: &Surroundings<'_>) -> Option<Card> {
-        let card = self.card(now, around)?;
-        let leaves = card.ended().is_some_and(|ended| {
-            self.session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS
-        });
+    fn card_on_board(
+        &self,
+        now: Timestamp,
+        session: &Session,
+        around: &Surroundings<'_>,
+    ) -> Option<Card> {
+        let card = self.card(now, session, around)?;
+        let leaves = card
+            .ended()
+            .is_some_and(|ended| session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS);
         (!leaves).then_some(card)
     }
 
-    fn next_look(&self, now: Timestamp, desk: &Desk, ruling: &Ruling) -> Option<Timestamp> {
-        let ended = self.shown.as_ref().and_then(Card::ended);
+    fn next_look(
+        &self,
+        now: Timestamp,
+        session: &Session,
+        desk: &Desk,
+        ruling: &Ruling,
+    ) -> Option<Timestamp> {
+        let ended = self.shown.as_ref().and_then(|shown| shown.ended);
         let leaves = ended.map(|ended| ended.plus_ms(ENDED_SHOWN_MS));
-        let rules = ruling.may_answer(&self.session);
-        let (_, ruled_until) = desk.ruled(now, self.session.id(), rules);
-        let looks = self.session.next_look(now).into_iter().chain(leaves).chain(ruled_until);
-        let looks = looks.chain(self.work.next_look(now, &ruling.budget(&self.session)));
+        let rules = ruling.may_answer(session);
+        let (_, ruled_until) = desk.ruled(now, session.id(), rules);
+        let looks = session.next_look(now).into_iter().chain(leaves).chain(ruled_until);
+        let looks = looks.chain(self.work.next_look(now, &ruling.budget(session)));
         looks.filter(|look| *look > now).min()
+    }
+}
+
+impl LastShown {
+    fn of(card: &Card) -> Self {
+        Self {
+            fingerprint: card.fingerprint(),
+            ended: card.ended(),
+            is_over_budget: card.agent_state.state == SubState::BUDGET_EXCEEDED,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! show this and nothing else.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use qd_harness::Harness;
@@ -15,6 +16,7 @@ use qd_session::operator::layer::{self, Icon, Layers};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::policy::{Origin, Preset};
 use qd_session::view::monitor::{MonitorView, view};
+use ring::digest;
 use serde::Serialize;
 
 use crate::broker::{Ruling, Work, budgets, ruling, spelled};
@@ -362,8 +364,9 @@ impl Card {
         (self.agent_state.state == SubState::SESSION_ENDED).then_some(self.agent_state.since)
     }
 
-    /// Nothing that a reader would look up for has changed.
-    pub fn looks_like(&self, other: &Self) -> bool {
+    /// Of all that a reader would look up for: two cards that differ in any of it have different
+    /// ones, also where an agent tries to make them alike.
+    pub fn fingerprint(&self) -> Fingerprint {
         let Self {
             session_id,
             harness,
@@ -390,16 +393,52 @@ impl Card {
             last_signal: _,
             unrecognised,
         } = self;
-        (session_id, harness, vendor_id) == (&other.session_id, &other.harness, &other.vendor_id)
-            && (title, cwd, branch) == (&other.title, &other.cwd, &other.branch)
-            && (transcript, forked_from) == (&other.transcript, &other.forked_from)
-            && (mode, usage, requests) == (&other.mode, &other.usage, &other.requests)
-            && (subagents, unrecognised) == (&other.subagents, &other.unrecognised)
-            && (driven, drive) == (&other.driven, &other.drive)
-            && (place, capabilities) == (&other.place, &other.capabilities)
-            && policy == &other.policy
-            && (*monitor_view, *icon) == (other.monitor_view, other.icon)
-            && agent_state.reads_like(&other.agent_state)
+        let AgentState {
+            group,
+            state,
+            label,
+            core_label,
+            urgency,
+            confidence,
+            source,
+            rule,
+            context,
+            since,
+            evidence: _,
+        } = agent_state;
+        let who = (session_id, harness, vendor_id, title, cwd, branch, transcript, forked_from);
+        let what = (mode, policy, place, icon, monitor_view, usage, capabilities, requests);
+        let more = (subagents, driven, drive, unrecognised);
+        let state = (group, state, label, core_label, urgency);
+        let why = (confidence, source, rule, context, since);
+        Fingerprint::of(&(who, what, more, state, why))
+    }
+}
+
+/// Enough of a hash of a value to tell it from every other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 16]);
+
+impl Fingerprint {
+    fn of(value: &impl Serialize) -> Self {
+        let mut hash = Hashing(digest::Context::new(&digest::SHA256));
+        serde_json::to_writer(&mut hash, value).expect("a card is JSON, and hashing does not fail");
+        let mut kept = [0; 16];
+        kept.copy_from_slice(&hash.0.finish().as_ref()[..16]);
+        Self(kept)
+    }
+}
+
+struct Hashing(digest::Context);
+
+impl io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -27,6 +27,7 @@ pub mod hook_intake;
 pub mod layers_file;
 pub mod limits;
 pub mod notices;
+pub mod packed;
 pub mod past_requests;
 pub mod policy_file;
 pub mod private_places;

@@ -2,8 +2,21 @@
 
 use std::time::Duration;
 
-/// Sessions kept in memory, about 800 bytes each: as many as the journal keeps.
+/// Sessions kept in memory: as many as the journal keeps. At rest one takes less than
+/// [`RESTING_BYTES_MAX`].
 pub const SESSIONS_MAX: usize = 20_000;
+
+/// What a session at rest takes, all that is kept of it together: about half of it the session with
+/// the maps that find it, the rest its card as readers get it. A test counts the bytes.
+pub const RESTING_BYTES_MAX: usize = 2 << 10;
+
+/// How long a session stays awake that nothing is heard of, and at most twice as long. An agent at
+/// work says something every few seconds; packing and unpacking takes some ten microseconds.
+pub const REST_AFTER_MS: u64 = 30_000;
+
+/// Sessions that may wake, or begin, before others are sent to rest early. One awake takes some ten
+/// kilobytes, and a restart brings thousands at once.
+pub const WOKEN_MAX: usize = 256;
 
 /// Longest file of an operator's layers: a hundred rules with room for comments.
 pub const LAYERS_FILE_BYTES_MAX: u64 = 64 << 10;

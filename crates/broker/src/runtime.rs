@@ -28,7 +28,7 @@ use qd_session::limits::BOOK_RECORDS_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
 use qd_session::policy::Policy;
-use qd_store::{Journal, Opened};
+use qd_store::{Journal, Opened, Remembered};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
@@ -39,7 +39,7 @@ pub use self::handle::{
     Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
     Waiter,
 };
-use self::handle::{Order, Waited};
+use self::handle::{Gather, Order, Waited};
 use self::held::{Coming, Held, let_go_next};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
@@ -365,14 +365,10 @@ impl Runtime {
                 self.next.acks.push(reply);
             }
             Order::Signals { reply } => handle::answer(reply, self.tap.subscribe()),
-            Order::Board { reply } => {
-                let board = Board {
-                    cards: self.broker.cards(now),
-                    today: self.books.as_ref().and_then(|books| books.today),
-                    change: self.health.changes,
-                    changes: self.changes.subscribe(),
-                };
-                handle::answer(reply, board);
+            Order::Board { gather: Gather(gather) } => {
+                let today = self.books.as_ref().and_then(|books| books.today);
+                let mut cards = self.broker.each_card(now);
+                gather(&mut cards, today, self.health.changes, self.changes.subscribe());
             }
             Order::Card { word, reply } => {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
@@ -390,7 +386,7 @@ impl Runtime {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
                 let found = self.broker.find(&word).ok();
                 let session = found.and_then(|id| self.broker.session(id));
-                let attached = session.and_then(Attached::to);
+                let attached = session.as_deref().and_then(Attached::to);
                 let journal = self.journal.clone();
                 // Reading waits for the disk; the loop does not.
                 tokio::task::spawn_blocking(move || {
@@ -884,26 +880,21 @@ fn restore(journal: &Journal, layers: Layers, policy: Policy) -> Result<Restored
     broker.handle(now, Input::Layers(layers));
     broker.handle(now, Input::Policy(policy));
     recall_records(&mut broker, journal)?;
-    let loaded = journal.load().map_err(Error::Journal)?;
-    for damaged in &loaded.damaged {
-        warn!(session = damaged.session.as_str(), seq = damaged.seq, "a damaged record, set aside");
-    }
-    let mut sessions: BTreeMap<_, _> = loaded
-        .sessions
-        .into_iter()
-        .map(|replayed| (replayed.session.id().clone(), replayed.session))
-        .collect();
-    for alias in journal.aliases().map_err(Error::Journal)? {
-        let Some(harness) = Harness::named(&alias.harness) else { continue };
-        let vendor_id = alias.vendor_id.into();
-        let Some(session) = sessions.remove(&alias.session) else {
-            broker.also_known(harness, vendor_id, &alias.session);
-            continue;
-        };
+    // One after the other: each rests before many more are read.
+    let restored = journal.load_each(|Remembered { session, aliases }| {
+        let mut aliases = aliases.into_iter().filter_map(|(harness, vendor_id)| {
+            Some((Harness::named(&harness)?, Arc::<str>::from(vendor_id)))
+        });
+        let Some((harness, vendor_id)) = aliases.next() else { return };
+        let id = session.id().clone();
         let restored = Input::Restored { harness, vendor_id, session: Box::new(session) };
         let outputs = broker.handle(now, restored);
         let is_question = |output: &Output| matches!(output, Output::Locate(_) | Output::Survey(_));
         kept.extend(outputs.into_iter().filter(is_question));
+        aliases.for_each(|(harness, vendor_id)| broker.also_known(harness, vendor_id, &id));
+    });
+    for damaged in &restored.map_err(Error::Journal)? {
+        warn!(session = damaged.session.as_str(), seq = damaged.seq, "a damaged record, set aside");
     }
     for session in broker.limited_by_minutes() {
         let Some(card) = broker.card(now, &session) else { continue };
@@ -914,18 +905,19 @@ fn restore(journal: &Journal, layers: Layers, policy: Policy) -> Result<Restored
             Err(_) => warn!(session = session.as_str(), "how long it worked cannot be read"),
         }
     }
-    let deliveries = journal.deliveries().map_err(Error::Journal)?;
-    let mut ids = Vec::with_capacity(deliveries.len());
-    for delivery in &deliveries {
+    let mut ids = Vec::new();
+    let heard = journal.each_delivery(|delivery| {
         ids.extend(crate::hook_intake::FrameId::parse(&delivery.id));
-        let Some(frame) = Frame::delivered(delivery).filter(Frame::tells) else { continue };
-        let Some(harness) = Harness::named(&frame.harness) else { continue };
+        let Some(frame) = Frame::delivered(&delivery).filter(Frame::tells) else { return };
+        let Some(harness) = Harness::named(&frame.harness) else { return };
         // All it led to is in the journal, but for timers that had not run out.
         let outputs = broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
         // The chain of records has no gaps.
         kept.extend(outputs.into_iter().filter(|output| matches!(output, Output::Record(_))));
-    }
+    });
+    heard.map_err(Error::Journal)?;
     kept.extend(broker.close_past(now));
+    broker.rest_all();
     Ok(Restored { broker, known: KnownIds::restored(ids), outputs: kept })
 }
 

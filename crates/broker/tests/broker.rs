@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use qd_broker::{Broker, Card, Input, NotFound, Output};
-use qd_harness::Harness;
+use qd_broker::limits::REST_AFTER_MS;
+use qd_broker::{Broker, Card, Input, NotFound, Output, Past};
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::replay::{Replay, Scene};
+use qd_harness::{Harness, Signal};
 use qd_session::Session;
 use qd_session::event::{Entry, Event, fold};
 use qd_session::id::SessionId;
@@ -170,12 +171,67 @@ fn the_journal_folds_to_what_is_shown_and_comes_first() {
 }
 
 #[test]
+fn a_board_at_rest_is_the_board_that_is_awake() {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+    for name in CAPTURES {
+        let (capture, mut awake, mut rested) = (capture(name), World::default(), World::default());
+        let mut now = Timestamp::ZERO;
+        for recorded in &capture.signals {
+            let at = recorded.signal().expect("a known source").at;
+            now = now.max(at);
+            for world in [&mut awake, &mut rested] {
+                world.run_until(now, at);
+                let signal = recorded.signal().expect("a known source");
+                world.hand_in(now, Input::Signal { harness: capture.harness, signal });
+            }
+            rested.broker.rest_all();
+            assert_eq!(rested.broker.resting(), rested.broker.len(), "{name}");
+            assert_eq!(awake.broker.cards(now), rested.broker.cards(now), "{name}");
+            assert_eq!(awake.broker.next_wake().is_some(), rested.broker.next_wake().is_some());
+        }
+        // Until everything that time alone changes has changed.
+        let end = now.plus_ms(3 * DAY_MS);
+        for world in [&mut awake, &mut rested] {
+            world.run_until(now, end);
+        }
+        assert_eq!(awake.outputs, rested.outputs, "{name}");
+        assert_eq!(awake.broker.cards(end), rested.broker.cards(end), "{name}");
+        for card in awake.broker.past(end, &everything()) {
+            let id = &card.session_id;
+            assert_eq!(awake.broker.session(id), rested.broker.session(id), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_session_rests_once_nothing_is_heard_of_it_and_wakes_with_its_next_signal() {
+    let capture = capture("claude-code/tui-permission-allow");
+    let mut world = World::default();
+    let end = world.play(&capture);
+    assert_eq!(world.broker.resting(), 0);
+    world.run_until(end, end.plus_ms(2 * REST_AFTER_MS));
+    assert_eq!(world.broker.resting(), world.broker.len());
+    let asleep = end.plus_ms(2 * REST_AFTER_MS);
+    let wake = world.broker.next_wake();
+    assert!(wake.is_none_or(|at| at > asleep.plus_ms(2 * REST_AFTER_MS)), "it wakes for nothing");
+    let last = capture.signals.last().expect("one").signal().expect("a known source");
+    let payload = String::from_utf8_lossy(last.payload).replace("SessionEnd", "SessionStart");
+    let signal = Signal { at: asleep, payload: payload.as_bytes(), ..last };
+    world.hand_in(asleep, Input::Signal { harness: capture.harness, signal });
+    assert_eq!(world.broker.resting() + 1, world.broker.len());
+}
+
+fn everything() -> Past {
+    Past { count_max: usize::MAX, ..Past::default() }
+}
+
+#[test]
 fn a_restored_session_is_the_same_session() {
     let capture = capture("claude-code/tui-permission-allow");
     let mut world = World::default();
     let end = world.play(&capture);
     let card = world.broker.cards(end).remove(0);
-    let session = world.broker.session(&card.session_id).expect("it has a card").clone();
+    let session = world.broker.session(&card.session_id).expect("it has a card").into_owned();
 
     let mut later = World::default();
     let restored = Input::Restored {

@@ -4,8 +4,8 @@ use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, extract::rejection::JsonRejection};
-use qd_broker::NotFound;
 use qd_broker::desk::{Answering, Commanding, Declined, Taken};
+use qd_broker::{Card, NotFound};
 use qd_session::decision::{By, Command, Decided, Refused, Standing, Subject};
 use qd_session::id::{DecisionId, IdempotencyKey, RequestKey};
 use serde::de::DeserializeOwned;
@@ -33,7 +33,9 @@ impl Caller {
 /// Everything that waits for the operator, the most urgent first.
 pub async fn requests(State(server): State<Server>) -> Result<Json<RequestList>, Refusal> {
     server.caught_up().await?;
-    let board = server.handle().board().await?;
+    let waits = |card: Card| (!card.requests.is_empty()).then_some(card);
+    let mut board = server.handle().board_of(waits).await?;
+    board.cards.sort_by_key(|card| card.agent_state.place());
     let requests = board.cards.into_iter().flat_map(|card| {
         let (session_id, harness) = (card.session_id, card.harness);
         let (title, cwd) = (card.title, card.cwd);

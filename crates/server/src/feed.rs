@@ -10,16 +10,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use qd_broker::Card;
-use qd_broker::runtime::{Board as Current, BoardNews, Handle};
+use qd_broker::runtime::{Board as Current, BoardNews, Gone, Handle};
 use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
-use qd_session::operator::{Group, Urgency};
 use serde::Serialize;
 use tokio::sync::broadcast::error::TryRecvError;
 use tokio::sync::{broadcast, watch};
 
 use crate::error::Refusal;
-use crate::limits::{RING_BYTES_MAX, RING_FRAMES_MAX, STREAM_PIECE_BYTES_MAX};
+use crate::limits::{PLAIN_CARDS_MAX, RING_BYTES_MAX, RING_FRAMES_MAX, STREAM_PIECE_BYTES_MAX};
+use crate::spelled::{self, Spelled};
 use crate::wire::{Removed, Summary};
 
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ struct Board {
     /// Tells this run of the daemon from others: frame numbers begin again with each.
     run: u64,
     cards: BTreeMap<SessionId, Spelled>,
+    /// Cards that are not packed yet, the oldest first; one that changed again comes again.
+    plain: VecDeque<SessionId>,
     summary: Summary,
     today: Option<Sum>,
     ring: VecDeque<Frame>,
@@ -60,13 +62,6 @@ struct Snapshot {
     event: Bytes,
     /// A part of the event.
     list: Bytes,
-}
-
-#[derive(Debug)]
-struct Spelled {
-    group: Group,
-    place: (Group, Urgency, usize, u64),
-    json: Bytes,
 }
 
 /// One event of the stream, as it is sent.
@@ -161,7 +156,7 @@ impl Feed {
 
 async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sender<Progress>) {
     let board = || board.lock().unwrap_or_else(PoisonError::into_inner);
-    while let Ok(Current { cards, today, mut change, mut changes }) = handle.board().await {
+    while let Ok(Current { cards, today, mut change, mut changes }) = all_packed(&handle).await {
         let frame = {
             let mut board = board();
             board.today = today;
@@ -188,6 +183,17 @@ async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sende
         }
     }
     progress.send_replace(Progress::Stopped);
+}
+
+/// Every card, each packed before the next one is made.
+async fn all_packed(handle: &Handle) -> Result<Current<(SessionId, Spelled)>, Gone> {
+    let mut press = spelled::press();
+    let packed = move |card: Card| {
+        let mut spelled = Spelled::new(&card, json(&card));
+        spelled.pack(&mut press);
+        Some((card.session_id, spelled))
+    };
+    handle.board_of(packed).await
 }
 
 /// Changes for which readers wait together at most.
@@ -218,6 +224,7 @@ impl Board {
         Self {
             run,
             cards: BTreeMap::new(),
+            plain: VecDeque::new(),
             summary: Summary::default(),
             today: None,
             ring: VecDeque::new(),
@@ -228,26 +235,24 @@ impl Board {
     }
 
     /// All anew: nobody can go on from before.
-    fn begin(&mut self, cards: Vec<Card>) {
+    fn begin(&mut self, cards: Vec<(SessionId, Spelled)>) {
         self.frame += 1;
         self.snapshot = None;
         self.ring.clear();
         self.ring_bytes = 0;
-        self.cards =
-            cards.iter().map(|card| (card.session_id.clone(), Spelled::of(card))).collect();
+        self.plain.clear();
+        self.cards = cards.into_iter().collect();
         self.summary = self.counted();
     }
 
     fn take(&mut self, news: &BoardNews) {
         match news {
             BoardNews::Shown(card) => {
-                let spelled = Spelled::of(card);
-                self.push(
-                    "session_changed",
-                    About::Session(card.session_id.clone()),
-                    &spelled.json,
-                );
-                self.cards.insert(card.session_id.clone(), spelled);
+                let (session, json) = (&card.session_id, json(card));
+                self.push("session_changed", About::Session(session.clone()), &json);
+                self.cards.insert(session.clone(), Spelled::new(card, json));
+                self.plain.push_back(session.clone());
+                self.pack_older();
             }
             BoardNews::Removed(session) => {
                 let removed = json(&Removed { session_id: session.clone() });
@@ -262,6 +267,21 @@ impl Board {
         if summary != self.summary {
             self.summary = summary;
             self.push("summary", About::Summary, &json(&summary));
+        }
+    }
+
+    /// Packs what has not changed since so many others did.
+    fn pack_older(&mut self) {
+        if self.plain.len() <= 2 * PLAIN_CARDS_MAX {
+            return;
+        }
+        let older: Vec<_> = self.plain.drain(..PLAIN_CARDS_MAX).collect();
+        let newer: BTreeSet<&SessionId> = self.plain.iter().collect();
+        let mut press = spelled::press();
+        for session in older.iter().filter(|session| !newer.contains(session)) {
+            if let Some(card) = self.cards.get_mut(session) {
+                card.pack(&mut press);
+            }
         }
     }
 
@@ -307,14 +327,14 @@ impl Board {
     fn list(&self) -> Bytes {
         let mut cards: Vec<&Spelled> = self.cards.values().collect();
         cards.sort_by_key(|card| card.place);
-        let len: usize = cards.iter().map(|card| card.json.len() + 1).sum();
+        let len: usize = cards.iter().map(|card| card.len() + 1).sum();
         let mut text = Vec::with_capacity(len + 256);
         text.extend_from_slice(b"{\"sessions\":[");
         for (nth, card) in cards.iter().enumerate() {
             if nth > 0 {
                 text.push(b',');
             }
-            text.extend_from_slice(&card.json);
+            text.extend_from_slice(&card.json());
         }
         text.extend_from_slice(b"],\"summary\":");
         text.extend_from_slice(&json(&self.summary));
@@ -356,13 +376,6 @@ impl Board {
 
 /// An empty line ends an event.
 const EVENT_END: &[u8] = b"\n\n";
-
-impl Spelled {
-    fn of(card: &Card) -> Self {
-        let state = &card.agent_state;
-        Self { group: state.group, place: state.place(), json: json(card) }
-    }
-}
 
 fn json(value: &impl Serialize) -> Bytes {
     serde_json::to_vec(value).expect("our own types are JSON").into()

@@ -33,6 +33,7 @@ mod server;
 mod session_page;
 mod sign_in;
 mod signals;
+mod spelled;
 mod stream;
 mod usage;
 mod wire;

@@ -78,6 +78,10 @@ pub const PRESENCE_LIVES: Duration = Duration::from_secs(75);
 /// What a tab calls itself: a UUID is 36.
 pub const TAB_BYTES_MAX: usize = 64;
 
+/// Cards that changed last and are kept as they are sent; and at most twice as many. The others are
+/// packed: a board of thousands is some kilobytes for each.
+pub const PLAIN_CARDS_MAX: usize = 256;
+
 /// Frames of the stream that are kept for readers who come back or are behind. A phone that was
 /// asleep for some minutes on a busy day goes on without a snapshot.
 pub const RING_FRAMES_MAX: usize = 4_096;

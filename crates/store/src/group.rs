@@ -139,6 +139,7 @@ impl<'a> Group<'a> {
         let added = self.transaction.prepare_cached(sql)?.execute(params![id, body])? as u64;
         self.memory.deliveries += added;
         self.memory.delivery_bodies += added;
+        self.memory.delivery_bytes += added * body.len() as u64;
         Ok(())
     }
 

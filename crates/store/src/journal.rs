@@ -12,11 +12,12 @@ use rusqlite::Connection;
 use crate::batch::{Alias, Batch, Delivery, Encoded, MetaChange, spelled_snapshot};
 use crate::decision_log::{Ends, RecordLine};
 use crate::file::{self, DamagedFile};
+use crate::fold::DamagedRecord;
 use crate::job::{Job, Kept, Written};
 use crate::lock::Lock;
 use crate::memory::Memory;
 use crate::queue::{NotTaken, Queue};
-use crate::read::{Loaded, Numbered, Reader, SetAsideRecord};
+use crate::read::{Loaded, Numbered, Reader, Remembered, SetAsideRecord};
 use crate::receipt::{Receipt, pair};
 use crate::schema;
 use crate::writer::{Health, Writer};
@@ -154,6 +155,13 @@ impl Journal {
         Ok(self.with_damage_set_aside(self.reader().load()?))
     }
 
+    /// The same one after the other, so that they need not all be in memory. What cannot be read is
+    /// moved to `set_aside` at the end, and said. `take` must not ask the journal anything.
+    pub fn load_each(&self, take: impl FnMut(Remembered)) -> Result<Vec<DamagedRecord>> {
+        let damaged = self.reader().load_each(take)?;
+        Ok(self.with_damage_set_aside(Loaded { damaged, ..Loaded::default() }).damaged)
+    }
+
     /// The same for one session; empty if there is none of that name.
     pub fn load_session(&self, session: &SessionId) -> Result<Loaded> {
         Ok(self.with_damage_set_aside(self.reader().load_session(session)?))
@@ -194,7 +202,14 @@ impl Journal {
 
     /// What was delivered lately, oldest first; the body is empty where it is kept no more.
     pub fn deliveries(&self) -> Result<Vec<Delivery>> {
-        self.reader().deliveries()
+        let mut deliveries = Vec::new();
+        self.each_delivery(|delivery| deliveries.push(delivery))?;
+        Ok(deliveries)
+    }
+
+    /// The same one after the other. `take` must not ask the journal anything.
+    pub fn each_delivery(&self, take: impl FnMut(Delivery)) -> Result<()> {
+        self.reader().each_delivery(take)
     }
 
     pub fn meta(&self, key: &str) -> Result<Option<String>> {

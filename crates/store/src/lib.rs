@@ -78,7 +78,7 @@ pub use self::job::{Kept, Written};
 pub use self::journal::{Journal, Opened};
 pub use self::journal_reader::JournalReader;
 pub use self::opencode_database::{ClientPart, ClientSession, OpencodeDatabase};
-pub use self::read::{Loaded, Numbered, Replayed, SetAsideRecord};
+pub use self::read::{Loaded, Numbered, Remembered, Replayed, SetAsideRecord};
 pub use self::receipt::Receipt;
 pub use self::search_index::{Hit, SaidRow, SearchIndex, SearchQuery, SearchedFile};
 pub use self::settings::Settings;

@@ -91,6 +91,10 @@ pub const DELIVERIES_MAX: u64 = 16_384;
 /// wait that depends on them is some seconds, and no machine full of agents sends more in a minute.
 pub const DELIVERY_BODIES_MAX: u64 = 2_048;
 
+/// Bytes of these bodies. Hooks have some 2 KB, so all of them fit three times over; a few that
+/// carry whole files push older ones out.
+pub const DELIVERY_BODIES_BYTES_MAX: u64 = 16 << 20;
+
 /// Longest body of a delivery: what a hook forwarder sends, and a header.
 pub const DELIVERY_BYTES_MAX: usize = (1 << 20) + (4 << 10);
 

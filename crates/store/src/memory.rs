@@ -16,6 +16,7 @@ pub(crate) struct Memory {
     pub meta_rows: u64,
     pub deliveries: u64,
     pub delivery_bodies: u64,
+    pub delivery_bytes: u64,
     pub set_aside: u64,
     pub records: u64,
     pub ends: Ends,
@@ -34,6 +35,7 @@ impl Memory {
             // Only the oldest are ever removed, so the numbers have no gaps.
             deliveries: one("SELECT coalesce(max(n) - min(n) + 1, 0) FROM delivered")?,
             delivery_bodies: one("SELECT count(*) FROM delivered WHERE body IS NOT NULL")?,
+            delivery_bytes: one("SELECT coalesce(sum(octet_length(body)), 0) FROM delivered")?,
             set_aside: one("SELECT count(*) FROM set_aside")?,
             // The same holds of records.
             records: one("SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM decisions")?,

@@ -34,6 +34,13 @@ pub struct Replayed {
     pub upto: u64,
 }
 
+/// A session as it was live, and every harness and vendor's id that finds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remembered {
+    pub session: Session,
+    pub aliases: Vec<(String, String)>,
+}
+
 /// An entry with its number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Numbered {
@@ -91,6 +98,36 @@ impl Reader {
                 }
             }
             Ok(folds.into_values().collect())
+        })
+    }
+
+    /// The same, one session at a time: whoever takes them decides how much of them is in memory.
+    /// The entries of one lie near each other, because they were written at the same time.
+    pub fn load_each(&self, mut take: impl FnMut(Remembered)) -> Result<Vec<DamagedRecord>> {
+        self.with(|connection| {
+            let mut damaged = Vec::new();
+            let mut sessions =
+                connection.prepare_cached("SELECT id, name FROM session ORDER BY id")?;
+            let mut of_session = connection.prepare_cached(
+                "SELECT harness, vendor_id FROM alias WHERE session = ?1
+                 ORDER BY harness, vendor_id",
+            )?;
+            let mut rows = sessions.query([])?;
+            while let Some(found) = rows.next()? {
+                let row: Row = found.get(0)?;
+                let name = SessionId::new(found.get::<_, String>(1)?);
+                let mut folded = Folded::begin(connection, row, &name)?;
+                folded.take_tail(connection, row, usize::MAX)?;
+                let is_empty = folded.is_empty();
+                damaged.append(&mut folded.damaged);
+                if !is_empty {
+                    let aliases = of_session
+                        .query_map(params![row], |row| Ok((row.get(0)?, row.get(1)?)))?
+                        .collect::<rusqlite::Result<_>>()?;
+                    take(Remembered { session: folded.session, aliases });
+                }
+            }
+            Ok(damaged)
         })
     }
 
@@ -185,13 +222,15 @@ impl Reader {
         })
     }
 
-    pub fn deliveries(&self) -> Result<Vec<Delivery>> {
+    pub fn each_delivery(&self, mut take: impl FnMut(Delivery)) -> Result<()> {
         self.with(|connection| {
             let sql = "SELECT id, coalesce(body, x'') FROM delivered ORDER BY n";
             let mut deliveries = connection.prepare_cached(sql)?;
-            let rows = deliveries
-                .query_map([], |row| Ok(Delivery { id: row.get(0)?, body: row.get(1)? }))?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let mut rows = deliveries.query([])?;
+            while let Some(row) = rows.next()? {
+                take(Delivery { id: row.get(0)?, body: row.get(1)? });
+            }
+            Ok(())
         })
     }
 

@@ -13,7 +13,10 @@ use crate::batch::spelled_snapshot;
 use crate::decision_log::link;
 use crate::fold::Folded;
 use crate::group::Group;
-use crate::limits::{DELIVERIES_MAX, DELIVERY_BODIES_MAX, FORGET_STEP, SLACK_DIVISOR, UPKEEP_STEP};
+use crate::limits::{
+    DELIVERIES_MAX, DELIVERY_BODIES_BYTES_MAX, DELIVERY_BODIES_MAX, FORGET_STEP, SLACK_DIVISOR,
+    UPKEEP_STEP,
+};
 use crate::memory::Memory;
 use crate::tally::Row;
 use crate::{Error, Result, Settings};
@@ -66,7 +69,9 @@ impl Upkeep {
             return Some(Chore::ForgetDeliveries);
         }
         let bodies_max = DELIVERY_BODIES_MAX + UPKEEP_STEP as u64;
-        if memory.delivery_bodies > bodies_max {
+        let bytes_max = DELIVERY_BODIES_BYTES_MAX;
+        let bytes_max = bytes_max + bytes_max / SLACK_DIVISOR as u64;
+        if memory.delivery_bodies > bodies_max || memory.delivery_bytes > bytes_max {
             return Some(Chore::ForgetBodies);
         }
         let bytes_max = settings.records_bytes_max;
@@ -226,16 +231,28 @@ fn forget_deliveries(group: &mut Group<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The bodies kept are the newest, without gaps.
+/// The bodies kept are the newest, without gaps: as many, and as many bytes, as are kept.
 fn forget_bodies(group: &mut Group<'_>) -> Result<()> {
     let (connection, memory) = group.parts();
-    let removed = connection
-        .prepare_cached(
-            "UPDATE delivered SET body = NULL WHERE body IS NOT NULL
-             AND n <= (SELECT max(n) FROM delivered) - ?1",
-        )?
-        .execute(params![DELIVERY_BODIES_MAX])?;
-    memory.delivery_bodies -= removed as u64;
+    let sql = "SELECT n, octet_length(body) FROM delivered WHERE body IS NOT NULL ORDER BY n";
+    let mut bodies = connection.prepare_cached(sql)?;
+    let mut rows = bodies.query([])?;
+    let mut last = None;
+    while memory.delivery_bodies > DELIVERY_BODIES_MAX
+        || memory.delivery_bytes > DELIVERY_BODIES_BYTES_MAX
+    {
+        let Some(row) = rows.next()? else {
+            // Fewer than were counted, which only damage can do.
+            (memory.delivery_bodies, memory.delivery_bytes) = (0, 0);
+            break;
+        };
+        last = Some(row.get::<_, i64>(0)?);
+        memory.delivery_bodies -= 1;
+        memory.delivery_bytes = memory.delivery_bytes.saturating_sub(row.get(1)?);
+    }
+    drop(rows);
+    let forget = "UPDATE delivered SET body = NULL WHERE body IS NOT NULL AND n <= ?1";
+    connection.prepare_cached(forget)?.execute(params![last])?;
     Ok(())
 }
 

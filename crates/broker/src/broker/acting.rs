@@ -96,8 +96,8 @@ impl Broker {
         match (tracked.harness, wants) {
             (Harness::ClaudeCode, Wants::Prompt) if in_terminal => Stay::ForAnswer,
             (Harness::ClaudeCode, Wants::Answer(_)) if !in_terminal => {
-                let layer = ruling::layer(&tracked.session);
-                match self.ruling.effective(&tracked.session, &layer).waits_headless() {
+                let (layer, cwd) = (tracked.session.layer(), tracked.session.folder());
+                match self.ruling.effective_in(cwd.as_deref(), &layer).waits_headless() {
                     true => Stay::ForAnswer,
                     false => Stay::ForRule,
                 }
@@ -271,8 +271,8 @@ impl Broker {
     fn may_have(&self, session: &SessionId, preset: Option<Preset>) -> Result<(), Declined> {
         let unknown = || Declined::Impossible { why: "no such session is known".to_owned() };
         let tracked = self.roster.get(session).ok_or_else(unknown)?;
-        let layer = ruling::layer(&tracked.session);
-        let effective = self.ruling.effective(&tracked.session, &layer);
+        let (layer, cwd) = (tracked.session.layer(), tracked.session.folder());
+        let effective = self.ruling.effective_in(cwd.as_deref(), &layer);
         match preset == Some(Preset::Yolo) && effective.is_yolo_forbidden() {
             true => Err(Declined::Forbidden { why: YOLO_FORBIDDEN.to_owned() }),
             false => Ok(()),
@@ -296,9 +296,10 @@ impl Broker {
                 false => Plan::Preset(Some(Preset::Yolo), Box::new(Task::Keep)),
             });
         }
-        let own = tracked.session.preset();
-        let (as_session, as_project) = (ruling::layer(&tracked.session), Layer::default());
-        let mode = |layer| self.ruling.effective(&tracked.session, layer).mode();
+        let known = tracked.session.peek();
+        let own = known.preset();
+        let (as_session, as_project) = (ruling::layer(&known), Layer::default());
+        let mode = |layer| self.ruling.effective(&known, layer).mode();
         let preset = match own {
             Some(Preset::Manual | Preset::Careful | Preset::AutoEdit) => own,
             // Where its project has it on, off is a choice of the session's own.
@@ -306,7 +307,7 @@ impl Broker {
                 (mode(&as_project) == Preset::Yolo).then_some(Preset::Manual)
             }
         };
-        let before = tracked.session.asked_before().map(str::to_owned);
+        let before = known.asked_before().map(str::to_owned);
         let expecting = match before.is_some() || mode(&as_session) == Preset::Yolo {
             true => Expecting::Either,
             false => Expecting::Yolo,
@@ -360,12 +361,12 @@ impl Broker {
                 if let Some(why) = refused("canStop") {
                     return Err(why);
                 }
-                let mut carriers = tracked.session.monitor().carriers();
+                let mut carriers = tracked.session.carriers();
                 let process = carriers.next().ok_or("no process of it is known")?.clone();
                 Ok(Plan::Task(Task::End { process }))
             }
             Command::Focus => {
-                let mut carriers = tracked.session.monitor().carriers();
+                let mut carriers = tracked.session.carriers();
                 let pane = carriers.find_map(|carrier| self.terminals.get(carrier)?.tmux.clone());
                 let pane = pane.ok_or("it is in no tmux pane that is known")?;
                 Ok(Plan::Task(Task::Focus { pane }))
@@ -441,8 +442,10 @@ impl Broker {
     ) {
         let Some(tracked) = self.roster.get(id) else { return };
         let mut desk_outputs = Vec::new();
-        self.desk.look(now, tracked.harness, &tracked.session, &mut desk_outputs);
-        let is_ours = tracked.session.machine().is_some_and(|it| it.setup().tools == Tools::Ours);
+        let session = tracked.session.peek();
+        self.desk.look(now, tracked.harness, &session, &mut desk_outputs);
+        let is_ours = session.machine().is_some_and(|it| it.setup().tools == Tools::Ours);
+        drop(session);
         self.pass_on(desk_outputs, outputs);
         self.look_into(id, outputs);
         match is_ours {

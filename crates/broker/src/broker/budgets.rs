@@ -8,6 +8,7 @@ use qd_session::moment::Timestamp;
 use qd_session::operator::{AgentState, Group, SubState};
 use qd_session::policy::{Budget, Spent, Sum};
 
+use super::resting::SessionCell;
 use super::ruling::{self, Ruling};
 use super::{Broker, Output, Tracked};
 
@@ -63,6 +64,11 @@ impl Ruling {
         self.effective(session, &ruling::layer(session)).budget()
     }
 
+    /// The same of one that may be at rest.
+    pub(super) fn budget_of(&self, session: &SessionCell) -> Budget {
+        self.effective_in(session.folder().as_deref(), &session.layer()).budget()
+    }
+
     /// Calls the operator where a budget is spent and nobody has said that it may go on.
     pub fn call(
         &self,
@@ -115,7 +121,7 @@ impl Broker {
         self.today = Some(sum);
         let shown = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_some());
         let limited = shown.filter(|(_, tracked)| {
-            let day = self.ruling.budget(&tracked.session).day;
+            let day = self.ruling.budget_of(&tracked.session).day;
             day.usd.is_some() || day.tokens.is_some()
         });
         let limited: Vec<SessionId> = limited.map(|(id, _)| id.clone()).collect();
@@ -128,10 +134,10 @@ impl Broker {
     /// What it means that the operator has seen a card: that a budget is spent is not told again
     /// before as much again is spent.
     pub(super) fn dismissal(&self, now: Timestamp, id: &SessionId) -> Event {
-        let over = self.roster.get(id).filter(|tracked| {
-            let shown = tracked.shown.as_ref();
-            shown.is_some_and(|card| card.agent_state.state == SubState::BUDGET_EXCEEDED)
-        });
+        let over = self
+            .roster
+            .get(id)
+            .filter(|tracked| tracked.shown.as_ref().is_some_and(|shown| shown.is_over_budget));
         match over {
             Some(tracked) => Event::BudgetSeen { spent: self.spent_by(now, tracked) },
             None => Event::Dismissed,
@@ -145,15 +151,16 @@ impl Broker {
     }
 
     pub(super) fn spent_by(&self, now: Timestamp, tracked: &Tracked) -> Spent {
-        spent(now, &tracked.session, tracked.spent.as_ref(), self.today.as_ref(), &tracked.work)
+        let (session, counted) = (tracked.session.peek(), tracked.spent.as_deref());
+        spent(now, &session, counted, self.today.as_ref(), &tracked.work)
     }
 
     /// Sessions at work whose minutes are limited: how long they had worked before is not known to
     /// a broker that was just started.
     pub fn limited_by_minutes(&self) -> Vec<SessionId> {
         let shown = self.roster.iter().filter(|(_, tracked)| {
-            let lives = tracked.shown.as_ref().is_some_and(|card| card.ended().is_none());
-            lives && self.ruling.budget(&tracked.session).counts_minutes()
+            let lives = tracked.shown.as_ref().is_some_and(|shown| shown.ended.is_none());
+            lives && self.ruling.budget_of(&tracked.session).counts_minutes()
         });
         shown.map(|(id, _)| id.clone()).collect()
     }

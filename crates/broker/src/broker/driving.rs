@@ -46,7 +46,8 @@ impl Broker {
         if self.roster.contains_key(session) {
             return Err(Unspawned::Exists);
         }
-        let machines = self.roster.values().filter_map(|tracked| tracked.session.machine());
+        let machines =
+            self.roster.values().filter_map(|tracked| tracked.session.driven()?.machine());
         match machines.filter(|machine| is_alive(machine)).count() < DRIVEN_MAX {
             true => Ok(()),
             false => Err(Unspawned::TooMany),
@@ -81,8 +82,8 @@ impl Broker {
     /// The conversation that is led about a folder: the one that lives, or the latest.
     pub fn chat(&self, folder: &str) -> Option<&SessionId> {
         let led = self.roster.iter().filter_map(|(id, tracked)| {
-            let brief = tracked.session.logbook()?.brief();
-            let machine = tracked.session.machine()?;
+            let session = tracked.session.driven()?;
+            let (machine, brief) = (session.machine()?, session.logbook()?.brief());
             let is_it = brief.is_chat && *brief.workspace == *folder;
             is_it.then_some(((is_alive(machine), machine.since()), id))
         });
@@ -101,7 +102,7 @@ impl Broker {
         let seed = self.drives.seed();
         let error = AgentError { message: clipped(error.message), ..error };
         let entry = Entry::new(id.clone(), now, JournalEvent::Troubled { seed, error });
-        let steps = tracked.session.apply(&entry);
+        let steps = tracked.session.wake().apply(&entry);
         outputs.push(Output::Append(entry));
         outputs.extend(steps.into_iter().filter_map(shown));
     }
@@ -166,7 +167,9 @@ impl Broker {
     ) -> Heard {
         let seed = self.drives.seed();
         let Some(tracked) = self.roster.get_mut(id) else { return Heard::Late };
-        let Some(machine) = tracked.session.machine() else { return Heard::Late };
+        let Some(machine) = tracked.session.driven().and_then(Session::machine) else {
+            return Heard::Late;
+        };
         let drive = self.drives.sessions.entry(id.clone()).or_default();
         let step = match transition(machine.setup(), machine.state(), now, seed, &event) {
             Ok(step) => step,
@@ -196,7 +199,7 @@ impl Broker {
         }
         let their_calls = TheirCalls::before(machine, &event);
         let entry = Entry::new(id.clone(), now, JournalEvent::Driven { seed, event, frozen });
-        let steps = tracked.session.apply(&entry);
+        let steps = tracked.session.wake().apply(&entry);
         outputs.push(Output::Append(entry));
         for step in steps {
             match step {
@@ -343,13 +346,13 @@ impl Broker {
         let tracked = &self.roster[id];
         let vendor_id = Some(tracked.vendor_id.clone()).filter(|known| **known != *id.as_str());
         let (harness, brief) = (tracked.harness, logbook.brief().clone());
-        let machine = tracked.session.machine();
+        let machine = tracked.session.driven().and_then(Session::machine);
         let is_held = machine.is_some_and(|it| it.setup().tools == Tools::TheirsHeld);
         Start { harness, brief, preset: self.effective_preset(id), is_held, vendor_id }
     }
 
     fn driven(&self, id: &SessionId) -> Option<(&Machine, &Logbook)> {
-        let session = &self.roster.get(id)?.session;
+        let session = self.roster.get(id)?.session.driven()?;
         Some((session.machine()?, session.logbook()?))
     }
 

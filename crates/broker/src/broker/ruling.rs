@@ -41,9 +41,13 @@ pub struct Ruling {
 impl Ruling {
     /// What holds for a session now, as far as its repository has been read.
     pub fn effective<'a>(&'a self, session: &Session, layer: &'a Layer) -> Effective<'a> {
-        let cwd = folder(session);
-        let tightening = cwd.as_ref().and_then(|cwd| self.tightenings.get(cwd));
-        self.policy.effective(cwd.as_deref(), layer, tightening.unwrap_or(&self.nothing))
+        self.effective_in(folder(session).as_deref(), layer)
+    }
+
+    /// The same, of a session that works in a folder.
+    pub fn effective_in<'a>(&'a self, cwd: Option<&str>, layer: &'a Layer) -> Effective<'a> {
+        let tightening = cwd.and_then(|cwd| self.tightenings.get(cwd));
+        self.policy.effective(cwd, layer, tightening.unwrap_or(&self.nothing))
     }
 
     /// What happens in a driven session where no rule says anything, as far as its repository has
@@ -87,7 +91,7 @@ pub(crate) fn layer(session: &Session) -> Layer {
     chosen.map(Layer::with_preset).unwrap_or_default()
 }
 
-fn folder(session: &Session) -> Option<Arc<str>> {
+pub(super) fn folder(session: &Session) -> Option<Arc<str>> {
     Some(session.monitor().about()?.cwd.as_ref()?.value.clone())
 }
 
@@ -125,16 +129,18 @@ impl Broker {
     }
 
     pub(super) fn folder(&self, id: &SessionId) -> Option<Arc<str>> {
-        folder(&self.roster.get(id)?.session)
+        self.roster.get(id)?.session.folder()
     }
 
     /// Judges what waits in a session and can be answered, each request once.
     pub(super) fn rule_on(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get(id) else { return };
-        let open = tracked.session.open_requests();
+        let session = tracked.session.peek();
+        let open = session.open_requests();
         let waiting = open.iter().filter(|open| open.stage == Stage::Waiting);
         let waiting: BTreeSet<RequestId> = waiting.map(|open| open.id.clone()).collect();
-        let cwd = folder(&tracked.session);
+        let cwd = folder(&session);
+        drop(session);
         for key in self.desk.take_unjudged(id, tracked.reach, &waiting) {
             self.judge_later(now, key, cwd.as_ref(), outputs);
         }
@@ -166,7 +172,7 @@ impl Broker {
         let Some(tracked) = self.roster.get(id).filter(|tracked| tracked.shown.is_some()) else {
             return;
         };
-        let Some(folder) = folder(&tracked.session) else { return };
+        let Some(folder) = tracked.session.folder() else { return };
         let is_known = self.ruling.tightenings.contains_key(&folder);
         if !is_known && self.ruling.surveys.insert(folder.clone()) {
             outputs.push(Output::Survey(Survey { folder, request: None }));
@@ -182,7 +188,7 @@ impl Broker {
     ) {
         let Surveyed { folder: read, tightening, followed } = surveyed;
         let is_here =
-            |tracked: &super::Tracked| folder(&tracked.session).is_some_and(|cwd| cwd == read);
+            |tracked: &super::Tracked| tracked.session.folder().is_some_and(|cwd| cwd == read);
         let here = self.roster.iter().filter(|(_, tracked)| is_here(tracked));
         let here: Vec<SessionId> = here.map(|(id, _)| id.clone()).collect();
         self.ruling.know(read.clone(), tightening);
@@ -206,9 +212,8 @@ impl Broker {
     ) {
         let Some(case) = self.desk.case(key) else { return };
         let Some(tracked) = self.roster.get(&case.session) else { return };
-        let layer = layer(&tracked.session);
-        let cwd = folder(&tracked.session);
-        let effective = self.ruling.effective(&tracked.session, &layer);
+        let (layer, cwd) = (tracked.session.layer(), tracked.session.folder());
+        let effective = self.ruling.effective_in(cwd.as_deref(), &layer);
         let verdict = effective.judge(&Asked { led_to, ..case.asked(cwd.as_deref()) });
         let reach = tracked.reach;
         let answering = answer_by(&verdict, key).map(|one| self.desk.fitted(one, reach));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use qd_session::moment::Timestamp;
-use qd_session::operator::notice::{Herald, Input, Moment};
+use qd_session::operator::notice::{Herald, Input, Moment, Situation};
+use qd_session::operator::{Group, Urgency};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::warn;
@@ -13,6 +14,7 @@ use super::Notices;
 use super::message::Message;
 use super::private_file::PrivateFile;
 use super::situation::situation_of;
+use crate::card::Card;
 use crate::limits::{NOTICE_SLEEP_MAX, NOTICE_START_LOOK};
 use crate::runtime::{Board, BoardNews, Handle};
 
@@ -35,15 +37,16 @@ impl Watcher {
             }
             sleep(NOTICE_START_LOOK).await;
         }
-        while let Ok(board) = handle.board().await {
+        while let Ok(board) = handle.board_of(open_matters).await {
             self.follow(board).await;
         }
     }
 
     /// Until some changes were missed, or the loop has ended; the next question tells which.
-    async fn follow(&mut self, board: Board) {
-        let Board { cards, mut changes, .. } = board;
-        self.hand_in(Input::Board(cards.iter().map(situation_of).collect()));
+    async fn follow(&mut self, board: Board<(Place, Situation)>) {
+        let Board { mut cards, mut changes, .. } = board;
+        cards.sort_by_key(|(place, _)| *place);
+        self.hand_in(Input::Board(cards.into_iter().map(|(_, situation)| situation).collect()));
         self.look();
         loop {
             let pause = self.until_wake();
@@ -105,6 +108,15 @@ impl Watcher {
         let minute = (local_s.div_euclid(60)).rem_euclid(DAY_MINUTES);
         Moment { at, minute: u16::try_from(minute).unwrap_or(0) }
     }
+}
+
+/// Where a card stands on the board.
+type Place = (Group, Urgency, usize, u64);
+
+/// What a card gives to tell; a session without any is as good as gone.
+fn open_matters(card: Card) -> Option<(Place, Situation)> {
+    let situation = situation_of(&card);
+    (!situation.matters.is_empty()).then(|| (card.agent_state.place(), situation))
 }
 
 fn now() -> Timestamp {

@@ -7,6 +7,7 @@ use qd_session::id::SessionId;
 use qd_session::logbook::Brief;
 use qd_session::machine::Shown;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -56,15 +57,28 @@ pub enum News {
 
 /// The board at one moment, and what becomes of it.
 #[derive(Debug)]
-pub struct Board {
-    /// In their order.
-    pub cards: Vec<Card>,
+pub struct Board<T = Card> {
+    /// What was kept of each; whole cards are in their order.
+    pub cards: Vec<T>,
     /// What all sessions have cost on the operator's day, once it is known.
     pub today: Option<Sum>,
     /// The newest change that is in them.
     pub change: u64,
     /// Every change after that.
     pub changes: broadcast::Receiver<Arc<Change>>,
+}
+
+/// Takes the board's cards one after the other, so that they are never all there at once, and then
+/// what else [`Board`] has.
+pub struct Gather(pub(super) Box<GatherCards>);
+
+type GatherCards = dyn FnOnce(&mut dyn Iterator<Item = Card>, Option<Sum>, u64, broadcast::Receiver<Arc<Change>>)
+    + Send;
+
+impl fmt::Debug for Gather {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gather")
+    }
 }
 
 /// How the daemon itself is.
@@ -199,7 +213,7 @@ pub enum Order {
         reply: oneshot::Sender<broadcast::Receiver<Arc<Tapped>>>,
     },
     Board {
-        reply: oneshot::Sender<Board>,
+        gather: Gather,
     },
     Card {
         word: String,
@@ -313,8 +327,26 @@ impl Handle {
         self.ask(|reply| Order::Signals { reply }).await
     }
 
+    /// All of it: many megabytes where there are thousands of cards.
     pub async fn board(&self) -> Result<Board, Gone> {
-        self.ask(|reply| Order::Board { reply }).await
+        let mut board = self.board_of(Some).await?;
+        board.cards.sort_by_key(|card| card.agent_state.place());
+        Ok(board)
+    }
+
+    /// The board with only that of each card which is kept; the cards go one after the other, in no
+    /// order that means anything.
+    pub async fn board_of<T: Send + 'static>(
+        &self,
+        keep: impl FnMut(Card) -> Option<T> + Send + 'static,
+    ) -> Result<Board<T>, Gone> {
+        let gather = |reply| {
+            Gather(Box::new(move |cards, today, change, changes| {
+                let cards = cards.filter_map(keep).collect();
+                answer(reply, Board { cards, today, change, changes });
+            }))
+        };
+        self.ask(|reply| Order::Board { gather: gather(reply) }).await
     }
 
     /// The card of the session that the operator's word means.

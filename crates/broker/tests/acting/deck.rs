@@ -179,7 +179,7 @@ impl Deck {
     /// Another broker, that knows what this one has written.
     pub fn restarted(&self) -> Self {
         let mut again = Self { now_ms: self.now_ms, ..Self::default() };
-        let session = self.broker.session(&self.session()).expect("a session").clone();
+        let session = self.broker.session(&self.session()).expect("a session").into_owned();
         again.restores(Harness::ClaudeCode, "s", session, &self.records);
         again
     }

@@ -90,7 +90,7 @@ impl Served {
 
     /// As by `kill -9` and a start: another broker, that knows what this one has written.
     pub fn restarts(&mut self) {
-        let session = self.broker.session(&self.session()).expect("a session").clone();
+        let session = self.broker.session(&self.session()).expect("a session").into_owned();
         self.broker = Broker::default();
         self.errands.clear();
         let records = self.records.clone();

@@ -118,8 +118,9 @@ fn an_agent_that_asked_is_gone_after_a_restart_and_can_be_started_again() {
 fn what_it_was_started_for_is_said_once() {
     let mut deck = Deck::native(Preset::Careful, Vec::new());
     // Its own brief names a prompt: spawned anew with one.
-    let setup = deck.broker.session(&super::deck::id()).and_then(|session| session.machine());
-    let setup = setup.expect("driven").setup().clone();
+    let session = deck.broker.session(&super::deck::id()).expect("it is known");
+    let setup = session.machine().expect("driven").setup().clone();
+    drop(session);
     let mut brief = super::deck::brief(Preset::Careful);
     brief.prompt = Some("Begin".into());
     deck = Deck::with(qd_harness::Harness::Native, setup, brief);

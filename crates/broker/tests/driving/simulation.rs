@@ -4,6 +4,7 @@
 //! calm, and everything settles.
 //! A failure prints its seed: `SIM_SEED=42 cargo test -p qd-broker --test driving simulation`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -253,7 +254,8 @@ impl World {
 
     /// What a patient operator does with a session so that it comes to its end.
     fn settle(&mut self, id: &SessionId) {
-        let Some(machine) = self.broker.session(id).and_then(Session::machine) else {
+        let session = self.broker.session(id).map(Cow::into_owned);
+        let Some(machine) = session.as_ref().and_then(Session::machine) else {
             // It was killed before anybody heard of it.
             let spawning = spawning(nth(id), false);
             let now = Timestamp(self.now);
@@ -286,8 +288,7 @@ impl World {
     }
 
     fn kind(&self, nth: u64) -> Option<Kind> {
-        let machine = self.broker.session(&session(nth))?.machine()?;
-        Some(machine.state().kind())
+        Some(self.broker.session(&session(nth))?.machine()?.state().kind())
     }
 
     fn take(&mut self, outputs: Vec<Output>) {
@@ -786,7 +787,7 @@ impl World {
         disk.extend(self.unwritten.iter().cloned());
         for nth in 0..SESSIONS {
             let id = session(nth);
-            assert_eq!(folded(&disk, &id).as_ref(), self.broker.session(&id));
+            assert_eq!(folded(&disk, &id).as_ref(), self.broker.session(&id).as_deref());
         }
     }
 

@@ -72,7 +72,7 @@ fn run(what: &str, server: &Process, socket: &Path, spell: fn(&str) -> Vec<u8>) 
     Rate { per_second, cpu_s_per_10k }
 }
 
-fn framed(payload: &str) -> Vec<u8> {
+pub fn framed(payload: &str) -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let frame = Frame {
         mode: Mode::Send,

@@ -31,7 +31,9 @@ impl World {
 
     /// A daemon that has said where it listens.
     pub fn serve(&self) -> Process {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_qd"));
+        // Another build of it can be measured beside this one.
+        let program = std::env::var_os("QD_PROGRAM");
+        let mut command = Command::new(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_qd").into()));
         command
             .args(["serve", "--port", "0"])
             .env_clear()
@@ -92,6 +94,21 @@ impl Process {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The most memory it has had at once.
+    pub fn peak_kib(&self) -> u64 {
+        self.proc_field("status", "VmHWM:")
+    }
+
+    /// What is its own and no file's: heap and stacks.
+    pub fn anonymous_kib(&self) -> u64 {
+        self.proc_field("smaps_rollup", "Anonymous:")
+    }
+
+    fn proc_field(&self, file: &str, name: &str) -> u64 {
+        let path = format!("/proc/{}/{file}", self.child.id());
+        field(&fs::read_to_string(path).expect("it lives"), name)
     }
 
     /// Over all threads that live.

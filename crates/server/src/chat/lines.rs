@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
+use qd_broker::Card;
 use qd_broker::runtime::{Board, BoardNews as News, Handle};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
@@ -127,15 +128,20 @@ impl Follower {
         }
     }
 
+    /// Of a board, the card of the session that is followed.
+    fn ours(&self) -> impl Fn(Card) -> Option<Card> + use<> {
+        let session = self.turn.session().clone();
+        move |card| (card.session_id == session).then_some(card)
+    }
+
     /// May be dropped and asked again.
     async fn told(&mut self) -> Told {
         match self.board.changes.recv().await {
             Ok(change) => self.turn.take(&change.news),
             // Some were missed: what is shown now says where it is.
-            Err(RecvError::Lagged(_)) => match self.handle.board().await {
-                Ok(board) => {
-                    let ours = |card: &&qd_broker::Card| card.session_id == *self.turn.session();
-                    let card = board.cards.iter().find(ours).cloned();
+            Err(RecvError::Lagged(_)) => match self.handle.board_of(self.ours()).await {
+                Ok(mut board) => {
+                    let card = board.cards.pop();
                     self.board = board;
                     let told = card.map(|card| self.turn.take(&News::Shown(Box::new(card))));
                     told.unwrap_or_default()

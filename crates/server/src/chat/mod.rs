@@ -45,7 +45,7 @@ pub async fn prompt(
         return Err(Refusal::Unreadable);
     }
     // Before anything is asked, so that nothing is missed.
-    let board = server.handle().board().await?;
+    let board = server.handle().board_of(|_| None).await?;
     let known = known(&server, session_id.as_deref(), folder_path.as_deref()).await?;
     let session = match known.filter(is_usable) {
         Some(card) => {
@@ -83,7 +83,7 @@ pub async fn tool(
     wanted: Result<Json<ChatTools>, JsonRejection>,
 ) -> Result<Response, Refusal> {
     let ChatTools { session_id, tool_calls, stream } = read(wanted)?;
-    let board = server.handle().board().await?;
+    let board = server.handle().board_of(|_| None).await?;
     let card = known(&server, Some(&session_id), None).await?.ok_or(NotFound::Nobody)?;
     let mut turn = Turn::waiting(card.session_id.clone());
     for ToolDecision { tool_id, approved, message } in tool_calls {

@@ -139,15 +139,6 @@ impl AgentState {
         self.group == other.group && self.state == other.state && self.label == other.label
     }
 
-    /// All but the evidence is the same.
-    pub fn reads_like(&self, other: &Self) -> bool {
-        self.looks_like(other)
-            && (self.confidence, self.source, self.since)
-                == (other.confidence, other.source, other.since)
-            && (&self.rule, &self.context) == (&other.rule, &other.context)
-            && (&self.core_label, self.urgency) == (&other.core_label, other.urgency)
-    }
-
     /// A budget is spent: that needs the operator while it works, and before it waits for less.
     pub fn spend_budget(
         &mut self,
@@ -253,19 +244,15 @@ mod tests {
         let one = || shown(Group::NeedsYou, SubState::IDLE, 1);
         let evidence = Evidence { source: Source::Hook, at: Timestamp(1), event: "stop".into() };
         let others = [
-            (true, true, AgentState { evidence: vec![evidence], ..one() }),
-            (false, false, AgentState { group: Group::Delivered, ..one() }),
-            (false, false, AgentState { state: SubState::PAUSED, ..one() }),
-            (false, false, AgentState { label: "other".to_owned(), ..one() }),
-            (true, false, AgentState { confidence: 0.5, ..one() }),
-            (true, false, AgentState { source: Source::Otel, ..one() }),
-            (true, false, AgentState { since: Timestamp(2), ..one() }),
-            (true, false, AgentState { rule: "other".into(), ..one() }),
-            (true, false, AgentState { context: Some(true.into()), ..one() }),
+            (true, AgentState { evidence: vec![evidence], ..one() }),
+            (false, AgentState { group: Group::Delivered, ..one() }),
+            (false, AgentState { state: SubState::PAUSED, ..one() }),
+            (false, AgentState { label: "other".to_owned(), ..one() }),
+            (true, AgentState { confidence: 0.5, ..one() }),
+            (true, AgentState { since: Timestamp(2), ..one() }),
         ];
-        for (looks, reads, other) in others {
+        for (looks, other) in others {
             assert_eq!(one().looks_like(&other), looks, "{other:?}");
-            assert_eq!(one().reads_like(&other), reads, "{other:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Retention: bounded, and never at the price of what a session is.
 
-use qd_store::limits::{DELIVERIES_MAX, DELIVERY_BODIES_MAX};
-use qd_store::{Alias, Batch, Journal, Settings};
+use qd_store::limits::{DELIVERIES_MAX, DELIVERY_BODIES_BYTES_MAX, DELIVERY_BODIES_MAX};
+use qd_store::{Alias, Batch, Delivery, Journal, Settings};
 
 use super::sample::{Live, delivery, entries, entry, loaded, session, spoken};
 use super::scratch::Scratch;
@@ -146,4 +146,40 @@ fn deliveries_are_remembered_for_long_and_their_bodies_for_a_while() {
     assert!((DELIVERY_BODIES_MAX..=DELIVERY_BODIES_MAX + slack).contains(&bodies), "{bodies}");
     let newest = kept.last().expect("one");
     assert!(newest.body.starts_with(b"body "), "{newest:?}");
+}
+
+#[test]
+fn the_bodies_of_deliveries_are_bounded_in_bytes() {
+    const BODY: usize = 512 << 10;
+    let scratch = Scratch::new();
+    let journal = scratch.open();
+    let long = |n: u64| Delivery { id: format!("long-{n:04}"), body: vec![b'x'; BODY] };
+    let all = 3 * DELIVERY_BODIES_BYTES_MAX / BODY as u64;
+    for n in 0..all {
+        let batch = Batch { deliveries: vec![long(n)], ..Batch::default() };
+        journal.write(&batch).wait().expect("written");
+    }
+    journal.tidy().wait().expect("tidy");
+    check_newest(&journal, all, BODY);
+    // What is counted is what lies there.
+    drop(journal);
+    let journal = scratch.open();
+    journal
+        .write(&Batch { deliveries: vec![long(all)], ..Batch::default() })
+        .wait()
+        .expect("written");
+    journal.tidy().wait().expect("tidy");
+    check_newest(&journal, all + 1, BODY);
+}
+
+/// Every id is known, and of the newest also the bodies, as many as are kept.
+fn check_newest(journal: &Journal, all: u64, body: usize) {
+    let kept = journal.deliveries().expect("readable");
+    assert_eq!(kept.len() as u64, all);
+    let bytes: u64 = kept.iter().map(|one| one.body.len() as u64).sum();
+    let slack = DELIVERY_BODIES_BYTES_MAX / 8;
+    let least = DELIVERY_BODIES_BYTES_MAX - body as u64;
+    assert!((least..=DELIVERY_BODIES_BYTES_MAX + slack).contains(&bytes), "{bytes} bytes");
+    let first = kept.iter().position(|one| !one.body.is_empty()).expect("some");
+    assert!(kept[first..].iter().all(|one| one.body.len() == body), "the newest, without gaps");
 }

@@ -54,6 +54,10 @@ pub fn bytes(session: &Session) -> String {
 pub fn loaded(journal: &Journal) -> BTreeMap<SessionId, String> {
     let loaded = journal.load().expect("it loads");
     assert_eq!(loaded.damaged, []);
+    let mut each = Vec::new();
+    let damaged = journal.load_each(|one| each.push(one.session)).expect("they load");
+    assert_eq!((damaged, each.len()), (Vec::new(), loaded.sessions.len()));
+    assert!(loaded.sessions.iter().all(|one| each.contains(&one.session)), "one after the other");
     loaded.sessions.iter().map(|one| (one.session.id().clone(), bytes(&one.session))).collect()
 }
 

@@ -394,8 +394,8 @@ impl Broker {
     /// More than the operator has seen to be spent.
     pub(in crate::broker) fn is_budget_spent(&self, now: Timestamp, id: &SessionId) -> bool {
         let Some(tracked) = self.roster.get(id) else { return false };
-        let spent = self.spent_by(now, tracked).since(&tracked.session.budget_seen());
-        self.ruling.budget(&tracked.session).exceeded(&spent).is_some()
+        let spent = self.spent_by(now, tracked).since(&tracked.session.peek().budget_seen());
+        self.ruling.budget_of(&tracked.session).exceeded(&spent).is_some()
     }
 
     fn hold(
@@ -436,7 +436,7 @@ impl Broker {
             return;
         }
         tracked.vendor_id = vendor_id.clone();
-        tracked.spent = self.spent.remove(&key).or(tracked.spent);
+        tracked.spent = self.spent.remove(&key).map(Box::new).or(tracked.spent.take());
         let harness = tracked.harness;
         let other = self.found.insert(key, id.clone()).filter(|other| other != id);
         let session = id.clone();
@@ -461,8 +461,8 @@ impl Broker {
         let harness = self.roster[id].harness;
         let is_same = |tracked: &Tracked| {
             may_be(harness, tracked.harness)
-                && tracked.session.machine().is_none()
-                && tracked.session.monitor().carriers().any(|process| ours.contains(process))
+                && tracked.session.driven().is_none()
+                && tracked.session.carriers().any(|process| ours.contains(process))
         };
         let same = self.roster.values().filter(|tracked| is_same(tracked));
         let same: Vec<(Harness, Arc<str>)> =
@@ -525,7 +525,7 @@ impl Broker {
         outputs: &mut Vec<Output>,
     ) {
         let is_observed =
-            self.roster.get(other).is_some_and(|tracked| tracked.session.machine().is_none());
+            self.roster.get(other).is_some_and(|tracked| tracked.session.driven().is_none());
         if !is_observed {
             return;
         }
@@ -538,8 +538,8 @@ impl Broker {
         self.desk.look(now, gone.harness, &nothing, &mut desk_outputs);
         self.desk.prompted(other, &mut desk_outputs);
         self.pass_on(desk_outputs, outputs);
-        let ours = self.roster.get(id).map(|tracked| tracked.session.monitor().clone());
-        let monitor = Box::new(gone.session.monitor().clone());
+        let ours = self.roster.get(id).map(|tracked| tracked.session.peek().monitor().clone());
+        let monitor = Box::new(gone.session.peek().monitor().clone());
         let entry = Entry::new(id.clone(), now, JournalEvent::Adopted { monitor });
         self.journal(id, entry, outputs);
         let about = ours.as_ref().and_then(|monitor| monitor.about());

@@ -31,7 +31,7 @@ impl Broker {
     /// Tells every machine that we come back, once all sessions and decisions are there.
     pub fn restart_driven(&mut self, now: Timestamp) -> Vec<Output> {
         let mut outputs = Vec::new();
-        let driven = self.roster.iter().filter(|(_, tracked)| tracked.session.machine().is_some());
+        let driven = self.roster.iter().filter(|(_, tracked)| tracked.session.driven().is_some());
         let driven: Vec<SessionId> = driven.map(|(id, _)| id.clone()).collect();
         for id in driven {
             self.restart_one(now, &id, &mut outputs);

@@ -107,7 +107,8 @@ impl Broker {
         cut: Cut,
         outputs: &mut Vec<Output>,
     ) {
-        let Some(machine) = self.roster.get(id).and_then(|tracked| tracked.session.machine())
+        let Some(machine) =
+            self.roster.get(id).and_then(|tracked| tracked.session.driven()?.machine())
         else {
             return;
         };
