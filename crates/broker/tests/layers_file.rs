@@ -111,6 +111,6 @@ fn a_file_that_cannot_be_used_is_told_and_never_hangs() {
         0,
     );
     fifo.expect("a pipe");
-    assert_eq!(told(), "it is no file");
+    assert_eq!(told(), "it is not a regular file");
     fs::remove_dir_all(&folder).expect("removed");
 }

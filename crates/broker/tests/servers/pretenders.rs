@@ -58,7 +58,7 @@ async fn nobody_in_our_sandbox_and_nobody_by_name_alone_is_taken_for_opencode() 
         fs::create_dir_all(folder).expect("made");
         fs::write(folder.join("server.py"), SERVER).expect("written");
     }
-    let by_name = Command::new("python3")
+    let by_name = Command::new("/usr/bin/python3")
         .arg(named.join("server.py"))
         .arg(&named)
         .env("HOME", home.path())
@@ -72,8 +72,7 @@ async fn nobody_in_our_sandbox_and_nobody_by_name_alone_is_taken_for_opencode() 
     settings.environment.insert("HOME".to_owned(), home.path().display().to_string());
     let toolbox = Toolbox::open(settings).expect("it opens");
     // A copy of an interpreter under the right name: its executable is called as the real one's.
-    let command = "cp \"$(python3 -c 'import sys; print(sys.executable)')\" opencode; \
-                   ./opencode server.py .";
+    let command = "cp /usr/bin/python3 opencode; ./opencode server.py .";
     let call = ToolCall {
         call_id: "call_1".into(),
         name: "bash".into(),
