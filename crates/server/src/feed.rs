@@ -318,7 +318,10 @@ impl Board {
 
     /// JSON has no line breaks outside of strings, and none inside.
     fn spell(&self, name: &str, number: u64, data: &Bytes) -> Bytes {
-        let mut text = format!("event: {name}\nid: {:x}-{number}\ndata: ", self.run).into_bytes();
+        let head = format!("event: {name}\nid: {:x}-{number}\ndata: ", self.run).into_bytes();
+        // As long as it is: thousands are kept, and what grows by itself has twice the room it needs.
+        let mut text = Vec::with_capacity(head.len() + data.len() + 2);
+        text.extend_from_slice(&head);
         text.extend_from_slice(data);
         text.extend_from_slice(EVENT_END);
         text.into()
@@ -378,7 +381,7 @@ impl Board {
 const EVENT_END: &[u8] = b"\n\n";
 
 fn json(value: &impl Serialize) -> Bytes {
-    serde_json::to_vec(value).expect("our own types are JSON").into()
+    serde_json::to_vec(value).expect("our own types are JSON").into_boxed_slice().into()
 }
 
 #[cfg(test)]

@@ -86,8 +86,8 @@ pub const PLAIN_CARDS_MAX: usize = 256;
 /// asleep for some minutes on a busy day goes on without a snapshot.
 pub const RING_FRAMES_MAX: usize = 4_096;
 
-/// Bytes of them: a card with a long plan in it has some tens of thousands.
-pub const RING_BYTES_MAX: usize = 16 << 20;
+/// Bytes of them: a card has some 1,500, one with a long plan in it some tens of thousands.
+pub const RING_BYTES_MAX: usize = 8 << 20;
 
 /// How long a reader waits between two pieces, for each other reader. One alone gets everything at
 /// once; a thousand get 40 pieces a second each, and a core is enough.

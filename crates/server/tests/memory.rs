@@ -24,7 +24,10 @@ use tokio::net::UnixListener;
 use tokio::runtime::Runtime as Tokio;
 use tokio::sync::watch;
 
-const SESSIONS: usize = 2_000;
+const SESSIONS: usize = 1_000;
+
+/// Calls of each one's last turn: an agent remembers them all.
+const CALLS: usize = 8;
 
 /// Two rounds of sessions that are awake before they rest, and what it takes to pack them.
 const AWAKE_BYTES_MAX: usize = 2 * WOKEN_MAX * (4 << 10);
@@ -218,21 +221,23 @@ fn hooks(session: usize) -> Vec<Value> {
         fields.extend(more.as_object().expect("an object").clone());
         hook
     };
-    let call = json!({
-        "tool_name": "Bash",
-        "tool_use_id": format!("toolu_{session:08}"),
-        "tool_input": {"command": "cargo test -p acme", "description": "Run the tests"},
-        "tool_response": {"stdout": "", "stderr": ""},
-    });
     let prompt = format!("Mend the build of package {session}, then run all its tests");
-    vec![
+    let mut hooks = vec![
         hook("SessionStart", json!({"source": "startup", "model": "claude-opus-4-5"})),
         hook("UserPromptSubmit", json!({"prompt": prompt})),
-        hook("PreToolUse", call.clone()),
-        hook("PostToolUse", call),
-        hook("Stop", json!({"last_assistant_message": "The build works again."})),
-        hook("SessionEnd", json!({"reason": "other"})),
-    ]
+    ];
+    for nth in 0..CALLS {
+        let call = json!({
+            "tool_name": "Bash",
+            "tool_use_id": format!("toolu_{session:08}_{nth:08}"),
+            "tool_input": {"command": format!("cargo test -p acme --test part_{nth}")},
+            "tool_response": {"stdout": "", "stderr": ""},
+        });
+        hooks.extend([hook("PreToolUse", call.clone()), hook("PostToolUse", call)]);
+    }
+    hooks.push(hook("Stop", json!({"last_assistant_message": "The build works again."})));
+    hooks.push(hook("SessionEnd", json!({"reason": "other"})));
+    hooks
 }
 
 struct Folder(PathBuf);
