@@ -7,6 +7,7 @@
 
 mod acting;
 mod auth;
+mod browser_key;
 mod browsers;
 mod chat;
 mod driving;
@@ -28,12 +29,15 @@ mod routes;
 mod server;
 mod session_page;
 mod sign_in;
+mod sign_in_file;
+mod sign_in_lease;
 mod signals;
 mod stream;
 mod usage;
 mod wire;
 
 pub use auth::{Scope, Tokens};
+pub use browser_key::{BROWSER_HEADER, browser_proof, daemon_proof};
 pub use browsers::BrowserView;
 pub use error::Error;
 pub use guard::HEADER;

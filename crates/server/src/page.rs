@@ -40,7 +40,7 @@ pub const ROUTES: [Route; PAGES.len() + FILES.len() + 1] = {
     let mut routes = [Route { method: "GET", path: ASSETS, need: Need::Nothing }; _];
     let mut index = 0;
     while index < PAGES.len() {
-        routes[index].path = PAGES[index];
+        routes[index] = Route { method: "GET", path: PAGES[index], need: Need::Page };
         index += 1;
     }
     while index < PAGES.len() + FILES.len() {

@@ -31,6 +31,9 @@ pub struct Device {
     pub p256dh: String,
     pub auth: String,
     pub since_s: u64,
+    /// Whose sign-in it is told by. It ends with that; earlier versions did not know.
+    #[serde(default)]
+    pub owner: String,
 }
 
 /// What a browser says of itself when it subscribes.
@@ -90,9 +93,10 @@ impl Devices {
     pub fn add(
         &self,
         wanted: Subscription,
+        owner: &str,
         now_s: u64,
     ) -> Result<(Device, Vec<String>), NotADevice> {
-        let device = self.checked(wanted, now_s)?;
+        let device = self.checked(wanted, owner, now_s)?;
         let mut list = self.list();
         let mut next: Vec<Device> =
             list.iter().filter(|known| known.id != device.id).cloned().collect();
@@ -116,13 +120,23 @@ impl Devices {
         Ok(any)
     }
 
-    fn checked(&self, wanted: Subscription, now_s: u64) -> Result<Device, NotADevice> {
+    /// Takes those off the list whose owner is not to stay, and gives their ids. They are off also
+    /// where that cannot be written.
+    pub fn keep(&self, stays: impl Fn(&str) -> bool) -> (Vec<String>, Result<(), Error>) {
+        let mut list = self.list();
+        let gone: Vec<String> =
+            list.extract_if(.., |device| !stays(&device.owner)).map(|device| device.id).collect();
+        let written = if gone.is_empty() { Ok(()) } else { self.file.write_json(&*list) };
+        (gone, written)
+    }
+
+    fn checked(&self, wanted: Subscription, owner: &str, now_s: u64) -> Result<Device, NotADevice> {
         let Subscription { endpoint, keys: SubscriptionKeys { p256dh, auth }, label } = wanted;
         if endpoint.len() > ENDPOINT_BYTES_MAX {
             return Err(NotADevice::Refused("the endpoint is too long"));
         }
         let target = Target::read(&endpoint).map_err(NotADevice::Refused)?;
-        // The browser chooses the address, so a stolen cookie would, too: what is inside of this
+        // The browser chooses the address, so a stolen sign-in would, too: what is inside of this
         // machine or its network is not to be reached by it.
         let is_public = target.is_tls() && !target.is_address();
         let is_allowed = is_public || self.allows_loopback && target.is_loopback();
@@ -142,7 +156,8 @@ impl Devices {
             label if label.is_empty() => "A browser".to_owned(),
             label => label,
         };
-        Ok(Device { id, label, endpoint, p256dh, auth, since_s: now_s })
+        let owner = owner.to_owned();
+        Ok(Device { id, label, endpoint, p256dh, auth, since_s: now_s, owner })
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Device>> {
