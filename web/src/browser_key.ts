@@ -54,13 +54,21 @@ export async function forget(): Promise<void> {
   await inStore("readwrite", (store) => store.delete("own")).catch(() => undefined);
 }
 
+/** The line broke: whoever answers next has to prove first that it is the daemon. */
+export function doubt(): void {
+  proven = undefined;
+}
+
 /** As `fetch`, signed by this browser. Says nothing to whoever is not the daemon. */
 export async function signedFetch(path: string, init: RequestInit = {}): Promise<Response> {
   const shown = await proof();
-  const response = await fetch(path, withProof(init, shown));
+  const response = await fetch(path, withProof(init, shown)).catch((error: unknown) => {
+    doubt();
+    throw error;
+  });
   if (response.status !== 401) return response;
   // The daemon started again, or another tab signed in: a refused request did nothing.
-  proven = undefined;
+  doubt();
   const again = await proof();
   return again === undefined || again === shown ? response : fetch(path, withProof(init, again));
 }

@@ -7,7 +7,7 @@
 
 import { Refused, refusal } from "./api";
 import type { Message } from "./board";
-import { signedFetch, StrangerError } from "./browser_key";
+import { doubt, signedFetch, StrangerError } from "./browser_key";
 import { EventReader, type StreamEvent } from "./event_stream";
 import { RECONNECT_MS_MAX, RECONNECT_MS_MIN, SILENCE_MS_MAX } from "./limits";
 import type { Card, SessionList, SessionRemoved, Summary } from "./wire";
@@ -105,6 +105,7 @@ export class Connection {
       if (error instanceof StrangerError) return error;
       return new Error("the daemon does not answer");
     } finally {
+      doubt();
       clearTimeout(watchdog);
       abort.abort();
     }

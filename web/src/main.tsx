@@ -18,26 +18,15 @@ function takeSignInCode(): string | undefined {
   return code;
 }
 
-/** `localhost` may lead to another program, at ::1; the daemon listens at 127.0.0.1. */
-function leaveLocalhost(): boolean {
-  if (location.hostname !== "localhost" || import.meta.env.DEV) return false;
-  location.replace(location.href.replace("//localhost", "//127.0.0.1"));
-  return true;
-}
-
-function show(): void {
-  const signInCode = takeSignInCode();
-  const place = document.getElementById("page");
-  if (!place) throw new Error("index.html has a place for the page");
-  createRoot(place).render(
-    <StrictMode>
-      <App signInCode={signInCode} />
-    </StrictMode>,
-  );
-  watchClosing();
-  connect();
-  watchPresence();
-  registerWorker();
-}
-
-if (!leaveLocalhost()) show();
+const signInCode = takeSignInCode();
+const place = document.getElementById("page");
+if (!place) throw new Error("index.html has a place for the page");
+createRoot(place).render(
+  <StrictMode>
+    <App signInCode={signInCode} />
+  </StrictMode>,
+);
+watchClosing();
+connect();
+watchPresence();
+registerWorker();

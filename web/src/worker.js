@@ -126,6 +126,8 @@ async function answer(notice, action) {
 
 async function decided(notice, action) {
   let response;
+  // No stream tells a worker when the daemon went.
+  doubt();
   try {
     response = await signedFetch(`/api/requests/${encodeURIComponent(notice.requestKey)}/decision`, {
       method: "POST",

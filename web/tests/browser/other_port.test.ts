@@ -179,7 +179,7 @@ test("a page on another port gets nothing that opens anything", async () => {
 test("who takes the daemon's port gets nothing of use, and is told nothing", async () => {
   const daemon = kept(await Daemon.serve());
   const { page } = kept(await open(browser, daemon.link()));
-  await page.locator(".blank").waitFor();
+  await page.locator('.link-sign[data-state="live"]').waitFor();
   await page.evaluate(async () => void (await navigator.serviceWorker.ready));
   const { port } = new URL(daemon.url);
   await daemon.kill();
@@ -218,7 +218,7 @@ test("who is signed out hears nothing more, and the browser keeps nothing", asyn
         }),
     );
   const { page } = kept(await open(browser, daemon.link()));
-  await page.locator(".blank").waitFor();
+  await page.locator('.link-sign[data-state="live"]').waitFor();
   expect(await stores(page)).toBe(1);
   // It cannot be read, also not by a script of our own page.
   const exported = page.evaluate(
@@ -249,14 +249,14 @@ test("who is signed out hears nothing more, and the browser keeps nothing", asyn
 
   // Forgotten from the command line: the open page is out by itself.
   const other = kept(await open(browser, daemon.link()));
-  await other.page.locator(".blank").waitFor();
+  await other.page.locator('.link-sign[data-state="live"]').waitFor();
   const [{ id }] = JSON.parse(daemon.ask(["browsers", "--json"])) as [{ id: string }];
   daemon.ask(["browsers", "forget", id]);
   await other.page.getByText("qd open").waitFor();
   await picture(other.page, "forgotten");
   // It signs in again in the same tab.
   await other.page.goto(daemon.link());
-  await other.page.locator(".blank").waitFor();
+  await other.page.locator('.link-sign[data-state="live"]').waitFor();
 });
 
 test("a file leads the browser to its link, and the page may be loaded again", async () => {
@@ -271,8 +271,9 @@ test("a file leads the browser to its link, and the page may be loaded again", a
   await expect(page.goto(pathToFileURL(file).href)).rejects.toThrow(/ERR_FILE_NOT_FOUND/);
   // No site gets more than the page: not into a frame, and not its data.
   const hostile = kept(await Hostile.listen());
-  await page.goto(hostile.url);
-  const framed = await page.evaluate(async (url) => {
+  const visit = await page.context().newPage();
+  await visit.goto(hostile.url);
+  const framed = await visit.evaluate(async (url) => {
     const frame = document.createElement("iframe");
     frame.src = `${url}/`;
     document.body.append(frame);

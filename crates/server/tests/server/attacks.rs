@@ -180,6 +180,9 @@ fn no_browser_signs_in_at_localhost() {
     let sign_in = daemon.request("POST", "/api/sign-in").page(&json!({ "code": code }));
     let sign_in = sign_in.with("host", &host).with("origin", &format!("http://{host}"));
     assert_eq!(sign_in.refused(), (403, "foreign_origin".into()));
+    let page = daemon.request("GET", "/sign-in").with("host", &host).head();
+    let led = format!("location: http://127.0.0.1:{}/sign-in", daemon.port);
+    assert!(page.starts_with("http/1.1 307") && page.contains(&led), "{page}");
 }
 
 /// A browser that was lent, lost or taken over, and is forgotten: it hears nothing more.
