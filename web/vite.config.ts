@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import type { Plugin } from "vite";
+import { type Plugin, transformWithOxc } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** Writes worker.js with the names of all files that the page needs when the daemon is away. */
@@ -11,14 +11,17 @@ function worker(): Plugin {
   return {
     name: "worker",
     apply: "build",
-    generateBundle(_, bundle) {
+    async generateBundle(_, bundle) {
       const built = Object.values(bundle).map((file) => `/${file.fileName}`);
       const plain = readdirSync("public")
         .filter((file) => !/\.png$/.test(file))
         .map((file) => `/${file}`);
       // `/` is index.html; its own name is not an address of ours.
       const files = ["/", ...built.filter((file) => file !== "/index.html"), ...plain].sort();
-      const source = readFileSync("src/worker.js", "utf8");
+      const shared = await transformWithOxc(readFileSync("src/browser_key.ts", "utf8"), "browser_key.ts");
+      const source = readFileSync("src/worker.js", "utf8").replace("__BROWSER_KEY__;", () =>
+        shared.code.replaceAll(/^export /gm, ""),
+      );
       const hash = createHash("sha256").update(source).update(files.join("\n"));
       for (const file of readdirSync("public")) hash.update(readFileSync(`public/${file}`));
       hash.update(readFileSync("index.html"));

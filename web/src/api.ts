@@ -1,5 +1,6 @@
 /** Questions to the server, and its refusals. */
 
+import { signedFetch, StrangerError } from "./browser_key";
 import { REQUEST_MS_MAX } from "./limits";
 import type { Done, FirstAnswer, Problem } from "./wire";
 
@@ -22,7 +23,8 @@ export class Refused extends Error {
   /** Whether it was taken cannot be told: the line broke, somebody between failed, or the agent's side is silent. */
   get unheard(): boolean {
     const isOfNobody = this.status >= 500 && this.code === NOT_OURS;
-    return this.status === 0 || isOfNobody || this.code === "delivery_unclear";
+    const isCut = this.status === 0 && this.code !== STRANGER.code;
+    return isCut || isOfNobody || this.code === "delivery_unclear";
   }
 
   get signedOut(): boolean {
@@ -56,9 +58,10 @@ async function send(path: string, init: RequestInit, signal?: AbortSignal): Prom
   const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
   let response: Response;
   try {
-    response = await fetch(path, { ...init, signal: either });
+    response = await signedFetch(path, { ...init, signal: either });
   } catch (error) {
     if (signal?.aborted) throw error;
+    if (error instanceof StrangerError) throw new Refused(0, STRANGER);
     throw new Refused(0, UNREACHABLE);
   }
   if (!response.ok) throw await refusal(response);
@@ -78,6 +81,13 @@ export async function refusal(response: Response): Promise<Refused> {
 
 /** The code of a failure that is told by somebody between the daemon and the page. */
 const NOT_OURS = "http";
+
+/** Nothing was said to it. */
+const STRANGER: Problem = {
+  code: "stranger",
+  message: "Another program answers at this address. Start the daemon: `qd`",
+  retryable: true,
+};
 
 const UNREACHABLE: Problem = {
   code: "unreachable",

@@ -1,4 +1,14 @@
-import { ChartColumn, Columns3, Compass, History, Keyboard, LayoutList, Plus, SunMoon } from "lucide-react";
+import {
+  ChartColumn,
+  Columns3,
+  Compass,
+  History,
+  Keyboard,
+  LayoutList,
+  LogOut,
+  Plus,
+  SunMoon,
+} from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 
 import { areAnswerKeysQuiet } from "./answer_keys";
@@ -23,6 +33,7 @@ import { Palette, type PaletteLine } from "./parts/palette";
 import { TopBar } from "./parts/top_bar";
 import { navigate, type Route, routeOf, sessionPath, usePath } from "./route";
 import { nextTheme, set, useSettings } from "./settings";
+import { signOut } from "./sign_out";
 import { iconOf } from "./sub_state";
 import type { Card } from "./wire";
 
@@ -57,6 +68,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
     "/": () => document.querySelector<HTMLElement>("[data-search]")?.focus(),
     ...(route.page === "board" ? {} : { a: next }),
   });
+  const leave = () => void signOut().finally(retry);
   const signedIn = () => {
     // It works once.
     setCode(undefined);
@@ -117,6 +129,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
           onKeys={() => setOpen("keys")}
           onNew={begin}
           onNext={next}
+          {...(isSignedIn ? { onSignOut: leave } : {})}
         />
       )}
     </>
@@ -152,9 +165,11 @@ interface PaletteOfAllProps {
   onKeys: () => void;
   onNew: () => void;
   onNext: () => void;
+  /** Where somebody is signed in. */
+  onSignOut?: () => void;
 }
 
-function PaletteOfAll({ card: acting, onClose, onKeys, onNew, onNext }: PaletteOfAllProps) {
+function PaletteOfAll({ card: acting, onClose, onKeys, onNew, onNext, onSignOut }: PaletteOfAllProps) {
   const { board } = useLive();
   const { theme, shape } = useSettings();
   const lines = useMemo((): PaletteLine[] => {
@@ -188,9 +203,10 @@ function PaletteOfAll({ card: acting, onClose, onKeys, onNew, onNext }: PaletteO
         act: () => set({ theme: nextTheme(theme) }),
       },
       { key: "keys", icon: Keyboard, text: "Keyboard shortcuts", note: "?", act: onKeys },
+      ...(onSignOut ? [{ key: "sign_out", icon: LogOut, text: "Sign out", act: onSignOut }] : []),
       ...groups.autonomous.map(session),
       ...groups.delivered.map(session),
     ];
-  }, [board, theme, shape, acting, onKeys, onNew, onNext]);
+  }, [board, theme, shape, acting, onKeys, onNew, onNext, onSignOut]);
   return <Palette lines={lines} onClose={onClose} />;
 }

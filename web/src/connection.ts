@@ -7,6 +7,7 @@
 
 import { Refused, refusal } from "./api";
 import type { Message } from "./board";
+import { doubt, signedFetch, StrangerError } from "./browser_key";
 import { EventReader, type StreamEvent } from "./event_stream";
 import { RECONNECT_MS_MAX, RECONNECT_MS_MIN, SILENCE_MS_MAX } from "./limits";
 import type { Card, SessionList, SessionRemoved, Summary } from "./wire";
@@ -15,7 +16,7 @@ export type Link =
   | { state: "connecting" }
   | { state: "live" }
   /** Broken off; cards are as they were at `since`. */
-  | { state: "away"; since: number; problem: string }
+  | { state: "away"; since: number; isStranger: boolean }
   | { state: "signed_out" };
 
 export interface Listener {
@@ -71,7 +72,8 @@ export class Connection {
         continue;
       }
       this.away ??= Date.now();
-      this.listener.link({ state: "away", since: this.away, problem: problem.message });
+      const isStranger = problem instanceof StrangerError;
+      this.listener.link({ state: "away", since: this.away, isStranger });
       await this.pause(pauseMs(this.attempts++, Math.random()));
     }
   }
@@ -84,7 +86,7 @@ export class Connection {
     try {
       const headers: Record<string, string> = { accept: "text/event-stream" };
       if (this.lastEventId !== undefined) headers["last-event-id"] = this.lastEventId;
-      const response = await fetch(this.url, { headers, cache: "no-store", signal: abort.signal });
+      const response = await signedFetch(this.url, { headers, cache: "no-store", signal: abort.signal });
       if (!response.ok || !response.body) return await refusal(response);
       // Who goes on from where he was may have nothing to hear for a while.
       if (this.lastEventId !== undefined) this.arrived();
@@ -100,8 +102,10 @@ export class Connection {
     } catch (error) {
       // What cannot be read would come again and again: begin with a snapshot.
       if (error instanceof SyntaxError) this.lastEventId = undefined;
+      if (error instanceof StrangerError) return error;
       return new Error("the daemon does not answer");
     } finally {
+      doubt();
       clearTimeout(watchdog);
       abort.abort();
     }

@@ -51,6 +51,16 @@ export async function subscribe(): Promise<DeviceView> {
   return tell<DeviceView>("/api/push/subscriptions", { endpoint, keys, label });
 }
 
+/** The daemon drops a browser's subscription when it is signed out: one that is still here is told anew. */
+export async function renew(): Promise<void> {
+  if (support() !== "ready") return;
+  const registration = await navigator.serviceWorker.getRegistration();
+  const subscription = await registration?.pushManager.getSubscription();
+  if (!subscription) return;
+  const { endpoint, keys } = subscription.toJSON();
+  await tell("/api/push/subscriptions", { endpoint, keys, label: labelOf(navigator.userAgent) });
+}
+
 export async function unsubscribe(id: string): Promise<void> {
   if (id === (await ownId())) {
     const registration = await navigator.serviceWorker.getRegistration();

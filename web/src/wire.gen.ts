@@ -340,6 +340,14 @@ export interface Health {
   unknown: number;
 }
 
+/** The daemon's answer to a browser that wants to know who it speaks to. */
+export interface Hello {
+  /** What the browser proves itself by, until the daemon starts again. */
+  challenge: string;
+  /** That we have the browser's key. */
+  proof: string;
+}
+
 export interface HistoryEntry {
   costUsd?: number;
   endedAt: Timestamp;
@@ -363,6 +371,8 @@ export interface HistoryPage {
 
 /** A link that signs one browser in. */
 export interface Link {
+  /** The file that leads there. It goes when the link is used, or after a minute. */
+  file?: string;
   livesS: number;
   /** To be put behind the address by which the browser reaches us. */
   path: string;
@@ -370,6 +380,8 @@ export interface Link {
 
 /** `POST /api/links`: what the link shall allow; `operate` if it does not say. */
 export interface LinkWanted {
+  /** Also write a file that leads a browser of this machine there. */
+  file?: boolean;
   scope?: string;
 }
 
@@ -598,6 +610,12 @@ export interface SessionWanted {
 /** `POST /api/sign-in`. */
 export interface SignIn {
   code: string;
+}
+
+/** A browser's key. It is sent this once. */
+export interface SignedIn {
+  browser: string;
+  key: string;
 }
 
 /** Where a fact came from. The order is that of trust, least first: it breaks ties of time, and nothing else (a newer fact wins over a more trusted one). */

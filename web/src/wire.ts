@@ -44,6 +44,7 @@ export type {
   SessionDetail,
   SessionList,
   SessionWanted,
+  SignedIn,
   SubagentView,
   Summary,
   ToolUse,

@@ -5,6 +5,9 @@
 const FILES = __FILES__;
 const CACHE = __CACHE__;
 
+/* And browser_key.ts here: `signedFetch`, and the sign-in that the page keeps. */
+__BROWSER_KEY__;
+
 self.addEventListener("install", (event) => {
   const fill = async () => {
     const cache = await caches.open(CACHE);
@@ -123,14 +126,17 @@ async function answer(notice, action) {
 
 async function decided(notice, action) {
   let response;
+  // No stream tells a worker when the daemon went.
+  doubt();
   try {
-    response = await fetch(`/api/requests/${encodeURIComponent(notice.requestKey)}/decision`, {
+    response = await signedFetch(`/api/requests/${encodeURIComponent(notice.requestKey)}/decision`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-quarterdeck": "1" },
       body: JSON.stringify({ decision: { type: action }, key: `${notice.id}-${action}` }),
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     });
-  } catch {
+  } catch (error) {
+    if (error instanceof StrangerError) return "Not sent: the daemon is not running \u2014 open";
     // The line broke, or nobody answered in time: it may have been taken before.
     return UNCLEAR;
   }
@@ -171,7 +177,7 @@ async function subscribedAnew({ oldSubscription, newSubscription }) {
   const fresh = newSubscription ?? (options && (await self.registration.pushManager.subscribe(options)));
   if (!fresh) return;
   const { endpoint, keys } = fresh.toJSON();
-  await fetch("/api/push/subscriptions", {
+  await signedFetch("/api/push/subscriptions", {
     method: "POST",
     headers: { "content-type": "application/json", "x-quarterdeck": "1" },
     body: JSON.stringify({ endpoint, keys, label: "This browser, subscribed anew" }),

@@ -24,13 +24,15 @@ const LAST_WORDS_BYTES: u64 = 2 << 10;
 
 pub async fn open(paths: &Paths) -> Result<()> {
     started(&Daemon::at(paths), paths).await?;
-    let link = open::invite(paths).await?;
+    let (link, shown) = open::invite_and_show(paths).await?;
     println!("The board: {link}");
-    let shown = open::show(&link);
     let opened = if shown { "It opens in your browser." } else { "Open it in a browser." };
     println!(
         "{opened} The link works once; `qd open` makes another, `qd watch` shows the board here."
     );
+    if shown {
+        eprintln!("{}", open::IF_NOT_SHOWN);
+    }
     Ok(())
 }
 

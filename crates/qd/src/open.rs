@@ -32,37 +32,59 @@ pub struct OpenArgs {
 }
 
 pub async fn open(args: &OpenArgs, paths: &Paths) -> Result<()> {
-    let link = link(args, paths).await?;
+    let program = browser().filter(|_| args.host.is_none() && !args.no_browser);
+    let invitation = invitation(args, program.is_some(), paths).await?;
+    let link = &invitation.link;
     println!("{link}");
     if std::io::stdout().is_terminal() {
-        println!("{}", picture(&link)?);
+        println!("{}", picture(link)?);
         println!("It works once, within ten minutes.");
     }
-    if args.host.is_none() && !args.no_browser {
-        show(&link);
+    if program.is_some_and(|program| invitation.show(&program)) {
+        eprintln!("{IF_NOT_SHOWN}");
     }
     Ok(())
 }
 
+/// A browser in a sandbox of its own, as a snap is, cannot read the file that it is given.
+pub const IF_NOT_SHOWN: &str = "If the browser cannot read the file, open the link yourself.";
+
 /// A link for a browser on this machine.
 pub async fn invite(paths: &Paths) -> Result<String> {
-    let args = OpenArgs { scope: Scope::Operate, host: None, no_browser: false };
-    link(&args, paths).await
+    invitation(&HERE, false, paths).await.map(|invitation| invitation.link)
 }
 
-async fn link(args: &OpenArgs, paths: &Paths) -> Result<String> {
+/// The same, shown in the browser of this desktop, if there is one.
+pub async fn invite_and_show(paths: &Paths) -> Result<(String, bool)> {
+    let program = browser();
+    let invitation = invitation(&HERE, program.is_some(), paths).await?;
+    let shown = program.is_some_and(|program| invitation.show(&program));
+    Ok((invitation.link, shown))
+}
+
+const HERE: OpenArgs = OpenArgs { scope: Scope::Operate, host: None, no_browser: false };
+
+struct Invitation {
+    link: String,
+    /// Leads a browser to the link: other users of this machine can read what a program is started
+    /// with, and not this file.
+    file: Option<String>,
+}
+
+async fn invitation(args: &OpenArgs, with_file: bool, paths: &Paths) -> Result<Invitation> {
     if args.scope == Scope::Ingest {
         bail!("a browser may observe, operate or admin");
     }
     let daemon = Daemon::at(paths);
     let about = daemon.about().await?.ok_or(crate::exit::Exit::NoDaemon)?;
-    let wanted = LinkWanted { scope: Some(args.scope.name().to_owned()) };
+    let wanted = LinkWanted { scope: Some(args.scope.name().to_owned()), file: with_file };
     let link = daemon.post_json("/api/links", &serde_json::to_value(wanted)?).await?;
     let link: Link = serde_json::from_value(link).context("the daemon is of another version")?;
-    Ok(match &args.host {
+    let address = match &args.host {
         Some(host) => format!("https://{host}{}", link.path),
         None => format!("http://127.0.0.1:{}{}", about.port, link.path),
-    })
+    };
+    Ok(Invitation { link: address, file: link.file })
 }
 
 /// For a camera.
@@ -71,16 +93,27 @@ fn picture(link: &str) -> Result<String> {
     Ok(code.render::<Dense1x2>().quiet_zone(true).build())
 }
 
-/// In the browser of this desktop, if there is a desktop.
-pub fn show(link: &str) -> bool {
+/// What opens the browser of this desktop, if there is a desktop.
+fn browser() -> Option<String> {
     let desktop =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     let program = std::env::var("BROWSER").ok().or_else(|| desktop.then(|| "xdg-open".to_owned()));
-    let Some(program) = program.filter(|program| !program.is_empty()) else { return false };
-    let mut command = Command::new(program);
-    let command = command.arg(link).stdin(Stdio::null()).stdout(Stdio::null());
-    // The link is printed anyway.
-    command.stderr(Stdio::null()).spawn().is_ok()
+    program.filter(|program| !program.is_empty())
+}
+
+impl Invitation {
+    fn show(&self, program: &str) -> bool {
+        let Some(file) = &self.file else { return false };
+        let mut command = Command::new(program);
+        let command = command.arg(file_url(file)).stdin(Stdio::null()).stdout(Stdio::null());
+        // The link is printed anyway.
+        command.stderr(Stdio::null()).spawn().is_ok()
+    }
+}
+
+fn file_url(path: &str) -> String {
+    let parts: Vec<String> = path.split('/').map(escaped).collect();
+    format!("file://{}", parts.join("/"))
 }
 
 /// List the browsers that are signed in, or sign one out
@@ -95,7 +128,7 @@ pub struct BrowsersArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Sign a browser out: its next request is refused
+    /// Sign a browser out at once, its notifications included
     Forget {
         /// The id in the list
         id: String,
@@ -127,6 +160,11 @@ pub async fn browsers(args: &BrowsersArgs, paths: &Paths) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_an_address() {
+        assert_eq!(file_url("/run/user/1 a/q#d.html"), "file:///run/user/1%20a/q%23d.html");
+    }
 
     #[test]
     fn the_picture_fits_a_terminal() {

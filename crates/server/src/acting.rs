@@ -13,18 +13,25 @@ use serde::de::DeserializeOwned;
 use crate::error::Refusal;
 use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, PROMPT_BYTES_MAX};
 use crate::server::Server;
+use crate::sign_in_lease::Lease;
 use crate::wire::{
     Answered, Conflict, DecisionWanted, FirstAnswer, PolicyWanted, Problem, PromptWanted,
     RequestList, RequestOf, YoloWanted,
 };
 
 /// Whose request it is, as the guard saw it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Caller {
     pub device: String,
+    /// Where it is a browser: its sign-in.
+    pub browser: Option<Lease>,
 }
 
 impl Caller {
+    pub(crate) fn of(device: &str) -> Self {
+        Self { device: device.to_owned(), browser: None }
+    }
+
     pub(crate) fn by(self) -> By {
         By { who: "operator".to_owned(), device: self.device }
     }

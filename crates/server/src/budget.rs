@@ -19,7 +19,7 @@ use crate::limits::{
 pub enum Identity {
     /// Whoever has the token of this scope.
     Token(Scope),
-    /// A browser that signed in, by its name and id.
+    /// A browser that signed in, by its id.
     Browser(String),
 }
 

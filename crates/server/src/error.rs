@@ -27,6 +27,8 @@ pub enum Error {
 pub enum Refusal {
     NoToken,
     WrongToken,
+    /// The browser is not signed in, or shows a proof for another run of the daemon.
+    SignedOut,
     WrongCode,
     TooManyGuesses,
     WeakScope,
@@ -75,6 +77,9 @@ impl Refusal {
                 (S::UNAUTHORIZED, "no_token", "sign in with `qd open`, or send a token: `qd token`")
             }
             Self::WrongToken => (S::UNAUTHORIZED, "wrong_token", "this token opens nothing"),
+            Self::SignedOut => {
+                (S::UNAUTHORIZED, "signed_out", "this browser is signed out: `qd open` signs it in")
+            }
             Self::WrongCode => (
                 S::UNAUTHORIZED,
                 "wrong_code",

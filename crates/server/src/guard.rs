@@ -18,6 +18,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::acting::Caller;
 use crate::auth::{Scope, Tokens};
+use crate::browser_key::BROWSER_HEADER;
 use crate::browsers::Browsers;
 use crate::budget::{Guesses, Identity, Requests};
 use crate::connections::Seat;
@@ -25,7 +26,8 @@ use crate::error::Refusal;
 use crate::patience::in_time;
 use crate::request_log::{self, RequestLog};
 use crate::routes::{Need, need};
-use crate::sign_in::{cookie, now_s};
+use crate::sign_in::now_s;
+use crate::sign_in_lease::Lease;
 
 /// Writes carry it. A page of another site cannot send it without asking first.
 pub const HEADER: &str = "x-quarterdeck";
@@ -43,7 +45,7 @@ pub enum Via {
 pub struct Port {
     tokens: Tokens,
     browsers: Arc<Browsers>,
-    names: Names,
+    names: Arc<Names>,
     guesses: Guesses,
     requests: Requests,
     log: RequestLog,
@@ -54,22 +56,34 @@ pub struct Port {
 pub struct Names {
     /// `127.0.0.1:47892` and the like.
     loopback: Vec<String>,
-    /// Those of a proxy in front of it, which may speak TLS.
-    public: Vec<String>,
+    /// Where our page lives: 127.0.0.1, and the names of a proxy in front of it, which may speak
+    /// TLS. Not `localhost`: another program can listen where that leads first, at ::1.
+    pages: Vec<String>,
 }
 
 impl Names {
+    pub fn new(port: u16, hosts: Vec<String>) -> Self {
+        let loopback = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+        let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase());
+        let pages = std::iter::once(loopback[0].clone()).chain(hosts).collect();
+        Self { loopback: loopback.into(), pages }
+    }
+
     fn is_host(&self, host: &str) -> bool {
-        let same = |name: &String| name.eq_ignore_ascii_case(host);
-        self.loopback.iter().any(same) || self.public.iter().any(same)
+        self.loopback.iter().chain(&self.pages).any(|name| name.eq_ignore_ascii_case(host))
+    }
+
+    /// Where a browser may be signed in.
+    pub fn is_page(&self, host: &str) -> bool {
+        self.pages.iter().any(|name| name.eq_ignore_ascii_case(host))
     }
 
     fn is_origin(&self, origin: &str) -> bool {
         if let Some(host) = origin.strip_prefix("http://") {
-            return self.is_host(host);
+            return self.is_page(host);
         }
         let secure = origin.strip_prefix("https://");
-        secure.is_some_and(|host| self.public.iter().any(|name| name.eq_ignore_ascii_case(host)))
+        secure.is_some_and(|host| self.is_page(host) && !self.loopback.iter().any(|it| it == host))
     }
 }
 
@@ -98,11 +112,15 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
     let need = matched.and_then(|matched| need(&method, matched.as_str()));
     let response = match (&via, need) {
         (_, None) => Refusal::NoSuchRoute.into_response(),
-        (Via::Socket, Some(_)) => next.run(named(request, COMMAND_LINE)).await,
+        (Via::Socket, Some(_)) => next.run(named(request, Caller::of(COMMAND_LINE))).await,
         (Via::Tcp(port), Some(need)) => match port.judge(&method, request.headers(), need) {
-            Ok(identity) => {
-                let device = port.device(request.headers());
-                in_time(identified(named(request, &device), identity), next).await
+            Ok((caller, identity)) => {
+                let lease = caller.browser.clone();
+                let answered = in_time(identified(named(request, caller), identity), next);
+                match lease {
+                    Some(lease) => lease.hold(answered).await,
+                    None => answered.await,
+                }
             }
             Err(refusal) => refusal.into_response(),
         },
@@ -117,8 +135,8 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
 }
 
 /// Lets routes know whose request it is.
-fn named(mut request: Request, device: &str) -> Request {
-    request.extensions_mut().insert(Caller { device: device.to_owned() });
+fn named(mut request: Request, caller: Caller) -> Request {
+    request.extensions_mut().insert(caller);
     request
 }
 
@@ -137,20 +155,7 @@ fn identified(mut request: Request, identity: Option<Identity>) -> Request {
 const COMMAND_LINE: &str = "command line";
 
 impl Port {
-    /// What the records call the one who asks.
-    fn device(&self, headers: &HeaderMap) -> String {
-        match (bearer(headers), cookie(headers)) {
-            (Some(_), _) => "token".to_owned(),
-            (None, Some(cookie)) => {
-                self.browsers.name_of(cookie).unwrap_or_else(|| "browser".to_owned())
-            }
-            (None, None) => "nobody".to_owned(),
-        }
-    }
-
-    pub fn new(port: u16, tokens: Tokens, browsers: Arc<Browsers>, hosts: Vec<String>) -> Self {
-        let loopback = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
-        let names = Names { loopback: loopback.into(), public: hosts };
+    pub fn new(names: Arc<Names>, tokens: Tokens, browsers: Arc<Browsers>) -> Self {
         let now = Instant::now();
         let (guesses, log) = (Guesses::new(now), RequestLog::new(now));
         Self { tokens, browsers, names, guesses, requests: Requests::default(), log }
@@ -163,36 +168,56 @@ impl Port {
         method: &Method,
         headers: &HeaderMap,
         need: Need,
-    ) -> Result<Option<Identity>, Refusal> {
+    ) -> Result<(Caller, Option<Identity>), Refusal> {
         let now = Instant::now();
         let reports = need == Need::Scope(Scope::Ingest);
-        let bearer = bearer(headers);
+        let token = bearer(headers);
         // Whoever reports shows what it was given to report with, and nothing that a browser adds.
-        let cookie = if reports { None } else { cookie(headers) };
-        let scope = match (bearer, cookie) {
-            (Some(token), _) => self.tokens.scope_of(token),
-            (None, Some(cookie)) => self.browsers.scope_of(cookie, now_s()),
-            (None, None) => None,
+        let browser = headers.get(BROWSER_HEADER).filter(|_| !reports && token.is_none());
+        let lease = browser.and_then(|shown| self.lease(shown.to_str().ok()?));
+        let (has, scope) = match (token, browser) {
+            (Some(token), _) => (Has::Token, self.tokens.scope_of(token)),
+            (None, Some(_)) => (Has::Browser, lease.as_ref().map(|lease| lease.scope)),
+            (None, None) => (Has::Nothing, None),
         };
-        let has_token = bearer.or(cookie).is_some();
-        let judged = judge(&Shown::of(method, headers, has_token, scope), &self.names, need);
-        let is_guess = judged == Err(Refusal::WrongToken) && bearer.is_some();
+        let judged = judge(&Shown::of(method, headers, has, scope), &self.names, need);
+        let is_guess = judged == Err(Refusal::WrongToken) && token.is_some();
         if is_guess && self.guesses.are_too_many(now) {
             return Err(Refusal::TooManyGuesses);
         }
         judged?;
-        let identity = scope.map(|scope| match bearer {
-            Some(_) => Identity::Token(scope),
-            None => Identity::Browser(self.device(headers)),
-        });
+        let identity = match (&lease, has, scope) {
+            (Some(lease), _, _) => Some(Identity::Browser(lease.browser.clone())),
+            (None, Has::Token, Some(scope)) => Some(Identity::Token(scope)),
+            (None, _, _) => None,
+        };
         let is_counted = matches!(need, Need::Scope(_)) && !reports;
         match &identity {
             Some(identity) if is_counted && !self.requests.spend(identity, now) => {
-                Err(Refusal::TooManyRequests)
+                return Err(Refusal::TooManyRequests);
             }
-            Some(_) | None => Ok(identity),
+            Some(_) | None => {}
         }
+        let caller = match (has, lease) {
+            (_, Some(lease)) => Caller { device: lease.name.clone(), browser: Some(lease) },
+            (Has::Token, None) => Caller::of("token"),
+            (Has::Browser | Has::Nothing, None) => Caller::of("nobody"),
+        };
+        Ok((caller, identity))
     }
+
+    fn lease(&self, shown: &str) -> Option<Lease> {
+        self.browsers.lease(shown, &self.names.pages, now_s())
+    }
+}
+
+/// By what a request says whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Has {
+    Nothing,
+    Token,
+    /// A browser's proof.
+    Browser,
 }
 
 /// What a request shows of itself.
@@ -202,14 +227,16 @@ pub struct Shown<'a> {
     pub host: Option<&'a str>,
     pub origin: Option<&'a str>,
     pub fetch_site: Option<&'a str>,
+    /// It is to fill a tab, not a frame, and no script sees the answer.
+    pub navigates: bool,
     pub content_type: Option<&'a str>,
     pub has_header: bool,
-    pub has_token: bool,
+    pub has: Has,
     pub scope: Option<Scope>,
 }
 
 impl<'a> Shown<'a> {
-    fn of(method: &Method, headers: &'a HeaderMap, has_token: bool, scope: Option<Scope>) -> Self {
+    fn of(method: &Method, headers: &'a HeaderMap, has: Has, scope: Option<Scope>) -> Self {
         // What is not text is as suspicious as what is foreign.
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         Self {
@@ -217,9 +244,11 @@ impl<'a> Shown<'a> {
             host: text(HOST.as_str()),
             origin: text(ORIGIN.as_str()),
             fetch_site: text("sec-fetch-site"),
+            navigates: text("sec-fetch-mode") == Some("navigate")
+                && text("sec-fetch-dest") == Some("document"),
             content_type: text(CONTENT_TYPE.as_str()),
             has_header: headers.contains_key(HEADER),
-            has_token,
+            has,
             scope,
         }
     }
@@ -233,19 +262,26 @@ pub fn judge(shown: &Shown<'_>, names: &Names, need: Need) -> Result<(), Refusal
     if shown.origin.is_some_and(|origin| !names.is_origin(origin)) {
         return Err(Refusal::ForeignOrigin);
     }
+    // Whoever leads the operator to our page, as the file of `qd open` does, learns nothing by it.
+    let is_led = need == Need::Page && shown.navigates && !shown.writes;
     // `none` is the address bar.
-    if shown.fetch_site.is_some_and(|site| site != "same-origin" && site != "none") {
+    if !is_led && shown.fetch_site.is_some_and(|site| site != "same-origin" && site != "none") {
         return Err(Refusal::ForeignOrigin);
     }
     let is_report = match need {
-        Need::Nothing => return Ok(()),
+        Need::Nothing | Need::Page => return Ok(()),
         Need::Code => false,
         Need::Scope(needed) => {
             match shown.scope {
                 Some(scope) if scope >= needed => {}
                 Some(_) => return Err(Refusal::WeakScope),
-                None if shown.has_token => return Err(Refusal::WrongToken),
-                None => return Err(Refusal::NoToken),
+                None => {
+                    return Err(match shown.has {
+                        Has::Token => Refusal::WrongToken,
+                        Has::Browser => Refusal::SignedOut,
+                        Has::Nothing => Refusal::NoToken,
+                    });
+                }
             }
             needed == Scope::Ingest
         }
@@ -283,21 +319,19 @@ mod tests {
         Shown {
             writes: true,
             host: Some("127.0.0.1:47892"),
-            origin: Some("http://LOCALHOST:47892"),
+            origin: Some("http://127.0.0.1:47892"),
             fetch_site: Some("same-origin"),
+            navigates: false,
             content_type: Some("application/json; charset=utf-8"),
             has_header: true,
-            has_token: true,
+            has: Has::Token,
             scope: Some(Scope::Operate),
         }
     }
 
     #[track_caller]
     fn check(shown: Shown<'_>, need: Need, expected: Result<(), Refusal>) {
-        let names = Names {
-            loopback: vec!["127.0.0.1:47892".into(), "localhost:47892".into()],
-            public: vec!["box.example.ts.net".into()],
-        };
+        let names = Names::new(47892, vec!["Box.example.ts.net".into()]);
         assert_eq!(judge(&shown, &names, need), expected, "{shown:?}");
     }
 
@@ -308,8 +342,8 @@ mod tests {
         for host in ["127.0.0.1", "127.0.0.1:1", "evil.example:47892", "", "?"] {
             check(Shown { host: Some(host), ..good() }, OPERATE, Err(Refusal::ForeignHost));
         }
-        for origin in ["null", "https://127.0.0.1:47892", "http://evil.example", "http://127.0.0.1"]
-        {
+        let loopback = ["http://localhost:47892", "https://127.0.0.1:47892", "http://127.0.0.1"];
+        for origin in loopback.into_iter().chain(["null", "http://evil.example"]) {
             let shown = Shown { origin: Some(origin), ..good() };
             check(shown, OPERATE, Err(Refusal::ForeignOrigin));
             check(shown, Need::Nothing, Err(Refusal::ForeignOrigin));
@@ -318,9 +352,10 @@ mod tests {
             let shown = Shown { fetch_site: Some(site), ..good() };
             check(shown, OPERATE, Err(Refusal::ForeignOrigin));
         }
-        let none = Shown { has_token: false, scope: None, ..good() };
+        let none = Shown { has: Has::Nothing, scope: None, ..good() };
         check(none, OPERATE, Err(Refusal::NoToken));
         check(Shown { scope: None, ..good() }, OPERATE, Err(Refusal::WrongToken));
+        check(Shown { has: Has::Browser, ..none }, OPERATE, Err(Refusal::SignedOut));
         for scope in [Scope::Ingest, Scope::Observe] {
             let shown = Shown { scope: Some(scope), ..good() };
             check(shown, OPERATE, Err(Refusal::WeakScope));
@@ -369,12 +404,33 @@ mod tests {
 
     #[test]
     fn a_code_is_no_excuse_for_a_form() {
-        let nobody = Shown { has_token: false, scope: None, ..good() };
+        let nobody = Shown { has: Has::Nothing, scope: None, ..good() };
         check(nobody, Need::Code, Ok(()));
         let form = Some("application/x-www-form-urlencoded");
         check(Shown { content_type: form, ..nobody }, Need::Code, Err(Refusal::NotJson));
         check(Shown { has_header: false, ..nobody }, Need::Code, Err(Refusal::NoHeader));
         let foreign = Shown { origin: Some("http://evil.example"), ..nobody };
         check(foreign, Need::Code, Err(Refusal::ForeignOrigin));
+    }
+
+    #[test]
+    fn any_site_may_lead_to_the_page_and_do_nothing_else() {
+        let nobody = Shown { has: Has::Nothing, scope: None, ..good() };
+        let led = Shown {
+            writes: false,
+            origin: None,
+            fetch_site: Some("cross-site"),
+            navigates: true,
+            ..nobody
+        };
+        check(led, Need::Page, Ok(()));
+        check(Shown { navigates: false, ..led }, Need::Page, Err(Refusal::ForeignOrigin));
+        check(Shown { writes: true, ..led }, Need::Page, Err(Refusal::ForeignOrigin));
+        check(Shown { origin: Some("null"), ..led }, Need::Page, Err(Refusal::ForeignOrigin));
+        let rebound = Shown { host: Some("evil.example:47892"), ..led };
+        check(rebound, Need::Page, Err(Refusal::ForeignHost));
+        for need in [Need::Nothing, Need::Code, OPERATE, Need::Scope(Scope::Observe)] {
+            check(Shown { scope: Some(Scope::Admin), ..led }, need, Err(Refusal::ForeignOrigin));
+        }
     }
 }

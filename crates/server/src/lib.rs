@@ -7,6 +7,7 @@
 
 mod acting;
 mod auth;
+mod browser_key;
 mod browsers;
 mod budget;
 mod chat;
@@ -32,6 +33,8 @@ mod routes;
 mod server;
 mod session_page;
 mod sign_in;
+mod sign_in_file;
+mod sign_in_lease;
 mod signals;
 mod spelled;
 mod stream;
@@ -39,6 +42,7 @@ mod usage;
 mod wire;
 
 pub use auth::{Scope, Tokens};
+pub use browser_key::{BROWSER_HEADER, browser_proof, daemon_proof};
 pub use browsers::BrowserView;
 pub use error::Error;
 pub use guard::HEADER;

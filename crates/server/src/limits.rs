@@ -106,11 +106,18 @@ pub const WRONG_CODES_MAX: u32 = 20;
 /// A link to sign in with is used at once, or by a phone that has to be fetched first.
 pub const LINK_LIVES_S: u64 = 10 * 60;
 
+/// The file that leads a browser to its link: a browser that has to be started first reads it
+/// within seconds.
+pub const SIGN_IN_FILE_LIVES: Duration = Duration::from_secs(60);
+
 /// Links that wait to be used; the oldest goes.
 pub const LINKS_MAX: usize = 16;
 
 /// A browser that nobody opened for a quarter signs in again.
-pub const COOKIE_LIVES_S: u64 = 90 * 24 * 60 * 60;
+pub const BROWSER_LIVES_S: u64 = 90 * 24 * 60 * 60;
+
+/// Between two looks for browsers that stayed away for that long.
+pub const EXPIRY_LOOK_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Browsers that are signed in; the one that was seen longest ago goes.
 pub const BROWSERS_MAX: usize = 64;

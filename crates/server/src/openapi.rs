@@ -15,10 +15,10 @@ use crate::browsers::BrowserView;
 use crate::routes::{Need, ROUTES};
 use crate::wire::{
     About, Answered, ChatAnswer, ChatConfig, ChatConfigWanted, ChatPrompt, ChatTools, Conflict,
-    DecisionWanted, HarnessList, HarnessOffered, HistoryPage, Link, LinkWanted, PolicyWanted,
-    PresenceTold, Problem, PromptWanted, PushKeyView, Removed, RequestList, SessionBegun,
-    SessionDetail, SessionList, SessionWanted, SignIn, TestSent, TestWanted, ToolApprovalRequired,
-    ToolDecision, UsageReport, YoloWanted,
+    DecisionWanted, HarnessList, HarnessOffered, Hello, HistoryPage, Link, LinkWanted,
+    PolicyWanted, PresenceTold, Problem, PromptWanted, PushKeyView, Removed, RequestList,
+    SessionBegun, SessionDetail, SessionList, SessionWanted, SignIn, SignedIn, TestSent,
+    TestWanted, ToolApprovalRequired, ToolDecision, UsageReport, YoloWanted,
 };
 
 #[derive(OpenApi)]
@@ -28,6 +28,7 @@ use crate::wire::{
     BrowserView,
     Conflict,
     DecisionWanted,
+    Hello,
     HistoryPage,
     Link,
     LinkWanted,
@@ -52,6 +53,7 @@ use crate::wire::{
     SessionList,
     SessionWanted,
     SignIn,
+    SignedIn,
     TestSent,
     TestWanted,
     UsageReport,
@@ -95,7 +97,11 @@ const DESCRIBED: &[Described] = &[
     get("/api/openapi.json", "This document.", Object),
     Described {
         takes: Some("SignIn"),
-        ..post("/api/sign-in", "Trades a link's code for a cookie.", Nothing)
+        ..post("/api/sign-in", "Trades a link's code for a browser's key.", Json("SignedIn"))
+    },
+    Described {
+        query: &["browser", "host", "nonce"],
+        ..get("/api/hello", "Proves to a browser that this is its daemon.", Json("Hello"))
     },
     post("/api/sign-out", "Forgets this browser.", Nothing),
     Described {
@@ -246,7 +252,7 @@ fn made() -> Value {
     document["paths"] = Value::Object(paths);
     document["components"]["securitySchemes"] = json!({
         "token": { "type": "http", "scheme": "bearer" },
-        "cookie": { "type": "apiKey", "in": "cookie", "name": crate::browsers::COOKIE },
+        "browser": { "type": "apiKey", "in": "header", "name": crate::browser_key::BROWSER_HEADER },
     });
     document
 }
@@ -264,7 +270,7 @@ impl Described {
             ROUTES.iter().find(|route| (route.method, route.path) == (self.method, self.path));
         let scope = match route.map(|route| route.need) {
             Some(Need::Scope(scope)) => Some(scope.name()),
-            Some(Need::Nothing | Need::Code) | None => None,
+            Some(Need::Nothing | Need::Page | Need::Code) | None => None,
         };
         let mut spelled = json!({
             "summary": self.says,
@@ -276,7 +282,7 @@ impl Described {
                 },
             },
             "security": match scope {
-                Some(_) => json!([{ "token": [] }, { "cookie": [] }]),
+                Some(_) => json!([{ "token": [] }, { "browser": [] }]),
                 None => json!([]),
             },
         });

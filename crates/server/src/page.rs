@@ -6,10 +6,10 @@
 
 use axum::extract::Path;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Router, response};
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -40,7 +40,7 @@ pub const ROUTES: [Route; PAGES.len() + FILES.len() + 1] = {
     let mut routes = [Route { method: "GET", path: ASSETS, need: Need::Nothing }; _];
     let mut index = 0;
     while index < PAGES.len() {
-        routes[index].path = PAGES[index];
+        routes[index] = Route { method: "GET", path: PAGES[index], need: Need::Page };
         index += 1;
     }
     while index < PAGES.len() + FILES.len() {
@@ -60,8 +60,20 @@ pub fn router() -> Router<Server> {
 #[folder = "$OUT_DIR/page"]
 struct Built;
 
-async fn index(headers: HeaderMap) -> Response {
-    shown("index.html", &headers, Lasts::UntilChanged)
+async fn index(uri: Uri, headers: HeaderMap) -> Response {
+    match at_localhost(&uri, &headers) {
+        Some(address) => Redirect::temporary(&address).into_response(),
+        None => shown("index.html", &headers, Lasts::UntilChanged),
+    }
+}
+
+/// `localhost` may lead to another program, at ::1: the page lives at 127.0.0.1. The guard has let
+/// the host pass, so what is behind its colon is our port.
+fn at_localhost(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let host = headers.get(HOST)?.to_str().ok()?.to_ascii_lowercase();
+    let port = host.strip_prefix("localhost:")?;
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    Some(format!("http://127.0.0.1:{port}{path}"))
 }
 
 async fn file(uri: Uri, headers: HeaderMap) -> Response {

@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, State};
 use qd_broker::notices::{DeviceView, NotADevice, Notices, Subscription};
 use serde_json::{Value, json};
 use tracing::warn;
 
+use crate::acting::Caller;
 use crate::error::Refusal;
 use crate::server::Server;
 use crate::sign_in::now_s;
@@ -20,12 +21,23 @@ pub async fn devices(State(server): State<Server>) -> Result<Json<Vec<DeviceView
     Ok(Json(notices(&server)?.devices()))
 }
 
+/// Whose a device is that was subscribed with a token, and not by a browser that is signed in.
+pub const OWNER_TOKEN: &str = "token";
+
 pub async fn subscribe(
     State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
     wanted: Result<Json<Subscription>, JsonRejection>,
 ) -> Result<Json<DeviceView>, Refusal> {
     let Json(wanted) = wanted.map_err(|_| Refusal::Unreadable)?;
-    Ok(Json(notices(&server)?.subscribe(wanted, now_s()).await?))
+    let owner = caller.browser.as_ref().map_or(OWNER_TOKEN, |lease| &lease.browser);
+    let device = notices(&server)?.subscribe(wanted, owner, now_s()).await?;
+    // A browser that was signed out meanwhile may have been looked for before it had the device.
+    if caller.browser.is_some_and(|lease| lease.has_ended()) {
+        server.end_subscriptions();
+        return Err(Refusal::SignedOut);
+    }
+    Ok(Json(device))
 }
 
 pub async fn unsubscribe(

@@ -29,6 +29,8 @@ pub struct Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     Nothing,
+    /// Nothing, and any site may lead there.
+    Page,
     /// Nothing but the code that it carries; otherwise it is a write like others.
     Code,
     Scope(Scope),
@@ -40,6 +42,7 @@ const fn route(method: &'static str, path: &'static str, scope: Scope) -> Route 
 
 pub const ROUTES: &[Route] = &[
     Route { method: "GET", path: "/healthz", need: Need::Nothing },
+    Route { method: "GET", path: "/api/hello", need: Need::Nothing },
     Route { method: "POST", path: "/api/sign-in", need: Need::Code },
     route("POST", "/api/sign-out", Scope::Observe),
     route("POST", "/api/links", Scope::Admin),
@@ -109,6 +112,7 @@ pub fn router(server: Server, via: Via) -> Router {
         .layer(RequestDecompressionLayer::new());
     Router::new()
         .route("/healthz", get(live::healthz))
+        .route("/api/hello", get(sign_in::hello))
         .route(
             "/api/sign-in",
             post(sign_in::sign_in).layer(DefaultBodyLimit::max(SIGN_IN_BYTES_MAX)),

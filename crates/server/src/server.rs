@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
@@ -28,14 +29,16 @@ use crate::budget::Streams;
 use crate::connections::{Connections, Seat, socket_max, tcp_max};
 use crate::error::Refusal;
 use crate::feed::Feed;
-use crate::guard::{Port, Via};
+use crate::guard::{Names, Port, Via};
 use crate::limits::{ACCEPT_PAUSE, HEAD_WAIT_MAX, SEND_BUFFER_BYTES, STREAM_BUFFER_BYTES};
 use crate::patience::Patient;
 use crate::presence::Tabs;
+use crate::push::OWNER_TOKEN;
 use crate::routes::router;
+use crate::sign_in_file::SignInFile;
 use crate::stream::Readers;
 use crate::wire::About;
-use crate::{Error, frames};
+use crate::{Error, frames, sign_in};
 
 /// Where the daemon listens unless told otherwise.
 pub const PORT: u16 = 47892;
@@ -51,6 +54,9 @@ pub struct Server {
     records: Records,
     tabs: Tabs,
     port: u16,
+    names: Arc<Names>,
+    /// Where the socket is.
+    runtime_folder: Arc<PathBuf>,
 }
 
 /// What works beside the loop: what is kept of the past, and who tells. Nothing in a demo.
@@ -91,10 +97,15 @@ impl Server {
         let Doors { socket, port, tokens, hosts } = doors;
         let address = port.local_addr().map_err(|source| Error::Accept { source })?;
         let browsers = Arc::new(Browsers::open(tokens.folder())?);
+        let beside = socket.local_addr().ok();
+        let beside = beside.as_ref().and_then(|address| address.as_pathname()?.parent());
+        let runtime_folder = Arc::new(beside.unwrap_or(tokens.folder()).to_owned());
+        SignInFile::sweep(&runtime_folder);
         let feed = Feed::start(handle.clone());
         let readers = Readers::of(handle.presence());
         let tabs = Tabs::of(records.notices.clone());
         let port_number = address.port();
+        let names = Arc::new(Names::new(port_number, hosts));
         let server = Self {
             handle,
             feed,
@@ -104,14 +115,24 @@ impl Server {
             records,
             tabs,
             port: port_number,
+            names: names.clone(),
+            runtime_folder,
         };
-        let guarded = Arc::new(Port::new(port_number, tokens, browsers, hosts));
+        let guarded = Arc::new(Port::new(names, tokens, browsers));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
         let connections = Connections::new(tcp_max());
+        let mut stopped = stop.clone();
+        let expiry = async {
+            tokio::select! {
+                _ = stopped.wait_for(|stop| *stop) => {}
+                () = sign_in::expire(&server) => {}
+            }
+        };
         tokio::join!(
             server.serve_socket(socket, inside, &connections, stop.clone()),
             serve_port(port, outside, &connections, stop),
+            expiry,
         );
         Ok(())
     }
@@ -144,6 +165,26 @@ impl Server {
 
     pub(crate) fn browsers(&self) -> &Browsers {
         &self.browsers
+    }
+
+    /// Drops the push subscriptions of browsers that are not signed in any more.
+    pub(crate) fn end_subscriptions(&self) {
+        if let Some(notices) = self.notices() {
+            notices.keep_devices(|owner| owner == OWNER_TOKEN || self.browsers.is_listed(owner));
+        }
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// For files that are there for a moment.
+    pub(crate) fn runtime_folder(&self) -> &Path {
+        &self.runtime_folder
     }
 
     pub(crate) fn readers(&self) -> Readers {

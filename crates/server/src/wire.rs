@@ -228,6 +228,9 @@ pub struct Removed {
 pub struct LinkWanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// Also write a file that leads a browser of this machine there.
+    #[serde(default)]
+    pub file: bool,
 }
 
 /// A link that signs one browser in.
@@ -237,6 +240,38 @@ pub struct Link {
     /// To be put behind the address by which the browser reaches us.
     pub path: String,
     pub lives_s: u64,
+    /// The file that leads there. It goes when the link is used, or after a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// `GET /api/hello`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct HelloWanted {
+    /// The id that the browser was given when it signed in.
+    pub browser: String,
+    /// The host in the page's own address.
+    pub host: String,
+    /// 16 bytes of the page's choice, in hex.
+    pub nonce: String,
+}
+
+/// The daemon's answer to a browser that wants to know who it speaks to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    /// What the browser proves itself by, until the daemon starts again.
+    pub challenge: String,
+    /// That we have the browser's key.
+    pub proof: String,
+}
+
+/// A browser's key. It is sent this once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedIn {
+    pub browser: String,
+    pub key: String,
 }
 
 /// `POST /api/sign-in`.

@@ -13,9 +13,17 @@ export function AwayPage({ link, retry }: { link: Link; retry: () => void }) {
       </div>
     );
   }
+  const title = link.isStranger ? "Another program answers here" : "The daemon does not answer";
   return (
-    <Blank icon={Unplug} title="The daemon does not answer">
-      <p>It may be stopped. Start it on the machine where your agents run:</p>
+    <Blank icon={Unplug} title={title}>
+      {link.isStranger ? (
+        <p>
+          It has taken this address and is not your daemon, so this page told it nothing. Stop it, then start
+          the daemon on the machine where your agents run:
+        </p>
+      ) : (
+        <p>It may be stopped. Start it on the machine where your agents run:</p>
+      )}
       <pre className="code">qd</pre>
       <p>It is tried again by itself.</p>
       <button type="button" className="button" onClick={retry}>

@@ -3,7 +3,10 @@ import { type FormEvent, useEffect, useRef, useState } from "react";
 
 import { tell } from "../api";
 import { asRefused } from "../asked";
+import { canSignIn, keep } from "../browser_key";
 import { Blank } from "../parts/blank";
+import { renew } from "../push";
+import type { SignedIn } from "../wire";
 
 interface Props {
   /** From the link that was opened, if one was. */
@@ -11,14 +14,18 @@ interface Props {
   onSignedIn: () => void;
 }
 
-/** Trades a code that works once for a cookie. */
+/** Trades a code that works once for this browser's key. */
 export function SignInPage({ code, onSignedIn }: Props) {
   const [state, setState] = useState<{ busy: boolean; problem?: string }>({ busy: code !== undefined });
   const tried = useRef<string>(undefined);
   const signIn = async (word: string) => {
+    // Before the code is used up.
+    if (!canSignIn()) return setState({ busy: false, problem: NOT_SECURE });
     setState({ busy: true });
     try {
-      await tell("/api/sign-in", { code: word });
+      await keep(await tell<SignedIn>("/api/sign-in", { code: word }));
+      // Where this browser was told before, it is told by its new sign-in.
+      renew().catch(() => undefined);
       onSignedIn();
     } catch (error) {
       setState({ busy: false, problem: asRefused(error).message });
@@ -60,6 +67,9 @@ export function SignInPage({ code, onSignedIn }: Props) {
     </Blank>
   );
 }
+
+const NOT_SECURE =
+  "The browser lets a page sign in over https, or on this machine at 127.0.0.1. Open it by such an address.";
 
 /** The code of a link, or the code itself. */
 export function codeIn(text: string): string {

@@ -67,7 +67,7 @@ export class Daemon {
     writeFileSync(file, text);
   }
 
-  token(scope: "ingest" | "operate"): string {
+  token(scope: "ingest" | "operate" | "admin"): string {
     const known = this.tokens.get(scope);
     if (known !== undefined) return known;
     const token = execFileSync(PROGRAM, ["token", "--scope", scope], {
@@ -82,6 +82,20 @@ export class Daemon {
   link(): string {
     const words = ["open", "--no-browser"];
     return execFileSync(PROGRAM, words, { env: this.environment, encoding: "utf8" }).trim();
+  }
+
+  /** The file that `qd open` gives the browser, which leads to such a link. */
+  async signInFile(): Promise<string> {
+    const answer = await fetch(`${this.url}/api/links`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${this.token("admin")}`,
+        "content-type": "application/json",
+        "x-quarterdeck": "1",
+      },
+      body: JSON.stringify({ file: true }),
+    });
+    return ((await answer.json()) as { file: string }).file;
   }
 
   /** What a command of the operator's prints. */

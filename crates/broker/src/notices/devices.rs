@@ -30,6 +30,9 @@ pub struct Device {
     pub p256dh: String,
     pub auth: String,
     pub since_s: u64,
+    /// Whose sign-in it is told by. It ends with that; earlier versions did not know.
+    #[serde(default)]
+    pub owner: String,
 }
 
 /// What a browser says of itself when it subscribes.
@@ -92,10 +95,11 @@ impl Devices {
     pub async fn add(
         &self,
         wanted: Subscription,
+        owner: &str,
         client: &Client,
         now_s: u64,
     ) -> Result<(Device, Vec<String>), NotADevice> {
-        let device = checked(wanted, client, now_s).await?;
+        let device = checked(wanted, owner, client, now_s).await?;
         let mut list = self.list();
         let mut next: Vec<Device> =
             list.iter().filter(|known| known.id != device.id).cloned().collect();
@@ -119,12 +123,27 @@ impl Devices {
         Ok(any)
     }
 
+    /// Takes those off the list whose owner is not to stay, and gives their ids. They are off also
+    /// where that cannot be written.
+    pub fn keep(&self, stays: impl Fn(&str) -> bool) -> (Vec<String>, Result<(), Error>) {
+        let mut list = self.list();
+        let gone: Vec<String> =
+            list.extract_if(.., |device| !stays(&device.owner)).map(|device| device.id).collect();
+        let written = if gone.is_empty() { Ok(()) } else { self.file.write_json(&*list) };
+        (gone, written)
+    }
+
     fn list(&self) -> MutexGuard<'_, Vec<Device>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn checked(wanted: Subscription, client: &Client, now_s: u64) -> Result<Device, NotADevice> {
+async fn checked(
+    wanted: Subscription,
+    owner: &str,
+    client: &Client,
+    now_s: u64,
+) -> Result<Device, NotADevice> {
     let Subscription { endpoint, keys: SubscriptionKeys { p256dh, auth }, label } = wanted;
     if endpoint.len() > ENDPOINT_BYTES_MAX {
         return Err(NotADevice::Refused("the endpoint is too long"));
@@ -142,7 +161,8 @@ async fn checked(wanted: Subscription, client: &Client, now_s: u64) -> Result<De
         label if label.is_empty() => "A browser".to_owned(),
         label => label,
     };
-    Ok(Device { id, label, endpoint, p256dh, auth, since_s: now_s })
+    let owner = owner.to_owned();
+    Ok(Device { id, label, endpoint, p256dh, auth, since_s: now_s, owner })
 }
 
 /// The browser chooses the address, so whoever stole its key would, too: what is inside of this

@@ -134,9 +134,10 @@ impl Notices {
     pub async fn subscribe(
         &self,
         wanted: Subscription,
+        owner: &str,
         now_s: u64,
     ) -> Result<DeviceView, NotADevice> {
-        let (device, gone) = self.0.devices.add(wanted, &self.0.client, now_s).await?;
+        let (device, gone) = self.0.devices.add(wanted, owner, &self.0.client, now_s).await?;
         let view = device.view();
         for id in gone {
             self.close_outbox(&id);
@@ -151,6 +152,15 @@ impl Notices {
         }
         self.close_outbox(id);
         Ok(())
+    }
+
+    /// Drops every device whose owner is not to stay; what waits for it is not sent.
+    pub fn keep_devices(&self, stays: impl Fn(&str) -> bool) {
+        let (gone, written) = self.0.devices.keep(stays);
+        gone.iter().for_each(|id| self.close_outbox(id));
+        if let Err(error) = written {
+            warn!(%error, "devices that were dropped are on the list until it can be written");
+        }
     }
 
     /// Sends a notice to try the way: to one device, or to every receiver. How many it goes to.

@@ -96,7 +96,7 @@ impl Daemon {
 
     /// As the server does it: inside of the runtime.
     fn subscribe(&self, subscription: Subscription, at_s: u64) -> Result<DeviceView, NotADevice> {
-        self.block_on(self.notices.subscribe(subscription, at_s))
+        self.block_on(self.notices.subscribe(subscription, "token", at_s))
     }
 
     fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

@@ -1,6 +1,11 @@
 //! `qd` without a command.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -53,6 +58,52 @@ fn a_link_is_for_one_browser_and_browsers_are_listed() {
     assert!(nobody.err.contains("no browser of that id"), "{nobody:?}");
     let ingest = world.run(&["open", "--scope", "ingest"]).expect(1);
     assert!(ingest.err.contains("observe, operate or admin"), "{ingest:?}");
+}
+
+/// Every user of a machine can read what a program was started with.
+#[test]
+fn the_browser_is_started_with_a_file_and_never_with_the_link() {
+    let world = World::new();
+    let _started = Started::by(&world);
+    world.program("tools/browser", r#"cat /proc/$$/cmdline > "$HOME/told""#);
+    let told = world.path("home/told");
+    assert!(Command::new("mkfifo").arg(&told).status().expect("mkfifo runs").success());
+    for arguments in [&["open"][..], &[]] {
+        let mut command = world.qd(arguments);
+        let printed = command.env("BROWSER", "browser").output().expect("qd runs");
+        let printed = String::from_utf8(printed.stdout).expect("text");
+        let link = printed.split_whitespace().find(|word| word.contains("/sign-in#"));
+        let link = link.expect("the link is printed");
+        let (address, code) = link.split_once("/sign-in#").expect("a code");
+
+        // It comes when the browser runs.
+        let started = String::from_utf8(fs::read(&told).expect("told")).expect("text");
+        assert!(!started.contains(code), "{started:?}");
+        let (_, file) = started.split_once("file://").expect("a file");
+        let file = PathBuf::from(file.trim_end_matches('\0'));
+        assert_eq!(fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
+        assert!(fs::read_to_string(&file).expect("a page").contains(&format!("url={link}\"")));
+
+        assert_eq!(signed_in(address, code), 200);
+        assert!(!file.exists(), "it goes with the link");
+        assert_eq!(signed_in(address, code), 401);
+    }
+}
+
+/// The status of a sign-in, as the page makes it.
+fn signed_in(address: &str, code: &str) -> u16 {
+    let host = address.strip_prefix("http://").expect("this machine");
+    let body = format!(r#"{{"code":"{code}"}}"#);
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    let head = format!(
+        "POST /api/sign-in HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nx-quarterdeck: 1\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
 }
 
 #[test]
