@@ -7,6 +7,7 @@
 import type { RequestDraft } from "./drafts";
 import { type PresetOffer, presetOffer, type YoloOffer, yoloOffer } from "./policy";
 import { commandOf, type Question, shown } from "./request";
+import { isPlain } from "./visible";
 import type { AllowScope, Answer, Capability, Card, Decision, RequestView } from "./wire";
 
 /** How one request can be answered from here. */
@@ -20,10 +21,12 @@ export type Offer =
       /** What "always" would keep, in words. */
       kept: readonly string[];
       canExplain: boolean;
+      /** None where nobody can read here what would run. */
+      canAllow: boolean;
       command?: string;
     }
   | { kind: "questions"; key: string; questions: readonly Question[] }
-  | { kind: "plan"; key: string; modes: readonly string[] };
+  | { kind: "plan"; key: string; modes: readonly string[]; canAllow: boolean };
 
 export function offerOf(card: Card, request: RequestView): Offer {
   const { key, way } = request;
@@ -35,7 +38,7 @@ export function offerOf(card: Card, request: RequestView): Offer {
   }
   switch (request.kind) {
     case "plan":
-      return { kind: "plan", key, modes: request.modes ?? [] };
+      return { kind: "plan", key, modes: request.modes ?? [], canAllow: isReadable(request) };
     case "question":
       return { kind: "questions", key, questions: questionsOf(request) };
     case "permission": {
@@ -46,11 +49,15 @@ export function offerOf(card: Card, request: RequestView): Offer {
         scopes: request.scopes ?? [],
         kept: request.suggestions ?? [],
         canExplain: request.takesWords,
+        canAllow: isReadable(request),
         ...(command === undefined ? {} : { command }),
       };
     }
   }
 }
+
+/** Whether the whole of what is asked for is here to be read. */
+const isReadable = (request: RequestView) => request.cut !== true && shown(request).kind !== "nothing";
 
 function questionsOf(request: RequestView): readonly Question[] {
   const what = shown(request);
@@ -139,7 +146,8 @@ const NAMES: readonly (readonly [Capability, string])[] = [
 function editable(request: RequestView): string | undefined {
   const what = shown(request);
   if (what.kind !== "command" || changed(request.input, what.command) === undefined) return undefined;
-  return what.command;
+  // A box for typing shows no marks: what hides in a command would hide there.
+  return request.cut === true || !isPlain(what.command, "code") ? undefined : what.command;
 }
 
 /** The whole input with another command in it; none if the command is not one text there. */
@@ -234,10 +242,10 @@ export function keyed(offer: Offer, draft: RequestDraft, key: string, at?: numbe
     case "none":
       return undefined;
     case "permission":
-      if (key === "y") return decide({ type: "allow" });
+      if (key === "y") return offer.canAllow ? decide({ type: "allow" }) : undefined;
       return key === "n" ? decide(denied(offer.canExplain ? draft.message : undefined)) : undefined;
     case "plan":
-      if (key === "y") return decide(approved(draft.mode));
+      if (key === "y") return offer.canAllow ? decide(approved(draft.mode)) : undefined;
       return key === "n" ? decide(rejected(draft.message)) : undefined;
     case "questions":
       return /^[1-9]$/.test(key) ? optionKeyed(offer.questions, draft, Number(key) - 1, at) : undefined;

@@ -6,6 +6,7 @@ import { decide } from "./commands";
 import { drafts } from "./drafts";
 import type { Keys } from "./keys";
 import { KEY_PAUSE_MS } from "./limits";
+import { readings } from "./readings";
 import type { Card, RequestView } from "./wire";
 
 const ANSWER_KEYS = ["y", "n", ..."123456789"];
@@ -45,6 +46,8 @@ export function answerKeys(card: Card | undefined): Keys {
 export function act(card: Card, key: string): void {
   const request = frontOf(card);
   if (!request?.key) return;
+  // It came just now, in the place of what was there: the key was meant for that.
+  if (!readings.isSettled(request)) return;
   const draft = drafts.ofRequest(card.sessionId, request.key);
   const meant = keyed(offerOf(card, request), draft, key, questionAtHand(card));
   if (meant?.type === "decide") void decide(request, meant.decision);

@@ -21,6 +21,8 @@ import { titleOfCard } from "./card_text";
 import { choosePreset, command, dismiss } from "./commands";
 import type { PaletteLine } from "./parts/palette";
 import { PRESET_NAMES, PRESET_WORDS, PRESETS } from "./policy";
+import { mayBeReleased, readings } from "./readings";
+import { visibleText } from "./visible";
 import type { Card, Preset } from "./wire";
 
 export function linesOf(card: Card): PaletteLine[] {
@@ -60,21 +62,18 @@ export function linesOf(card: Card): PaletteLine[] {
 function answersOf(card: Card): (readonly [LucideIcon, string, string])[] {
   const request = frontOf(card);
   const offer = request && offerOf(card, request);
+  const isRead = request !== undefined && readings.of(request) === "ready";
   switch (offer?.kind) {
     case "permission":
-      return [
-        [Check, "Allow", "y"],
-        [X, "Deny", "n"],
-      ];
+      return [...(isRead ? [[Check, "Allow", "y"] as const] : []), [X, "Deny", "n"]];
     case "plan":
-      return [
-        [Check, "Approve", "y"],
-        [X, "Reject", "n"],
-      ];
+      return [...(isRead ? [[Check, "Approve", "y"] as const] : []), [X, "Reject", "n"]];
     case "questions": {
       if (offer.questions.length > 1) return [];
       const options = offer.questions[0]!.options.slice(0, 9);
-      return options.map(({ label }, index) => [MessageSquare, label, String(index + 1)] as const);
+      return options.map(
+        ({ label }, index) => [MessageSquare, visibleText(label, "prose"), String(index + 1)] as const,
+      );
     }
     case "none":
     case undefined:
@@ -88,6 +87,7 @@ function yoloLines(card: Card): PaletteLine[] {
   const title = titleOfCard(card);
   const turn = { key: "yolo", icon: Zap, act: () => void command(card, "yolo", { on: !offer.on }) };
   if (offer.on) return [{ ...turn, text: `YOLO off: ${title}` }];
+  if (!mayBeReleased(card)) return [];
   return [asking({ ...turn, text: `YOLO on: ${title}` }, `Yes, answer everything yes: ${title}`)];
 }
 
@@ -103,7 +103,8 @@ function presetLines(card: Card): PaletteLine[] {
     act: () => void choosePreset(card, preset),
   });
   // YOLO has a line of its own.
-  return [undefined, ...PRESETS.filter((preset) => preset !== "yolo")].map(line);
+  const all = [undefined, ...PRESETS.filter((preset) => preset !== "yolo")];
+  return all.filter((preset) => preset === "manual" || mayBeReleased(card)).map(line);
 }
 
 /** The same line, with a question before it; "No" comes first, as a second Enter may be a slip. */

@@ -1,14 +1,15 @@
 /** The words of a card that need a decision. Pure. */
 
 import { projectOf } from "./amount";
+import { visibleText } from "./visible";
 import type { Card, Where } from "./wire";
 
 export function titleOfCard(card: Card): string {
   const title = card.title?.trim();
-  if (title) return title;
+  if (title) return visibleText(title, "prose");
   return card.cwd === undefined
     ? `Session ${card.vendorId.slice(0, 8)}`
-    : `Session in ${projectOf(card.cwd)}`;
+    : `Session in ${visibleText(projectOf(card.cwd), "code")}`;
 }
 
 /** The narrowest place that is known. */

@@ -6,16 +6,20 @@ import { dismissName } from "./board";
 import { titleOfCard } from "./card_text";
 import { drafts } from "./drafts";
 import { say, sayFailed } from "./notices";
+import { mayBeReleased, readings } from "./readings";
 import type { Card, Decision, Done, Preset, RequestView } from "./wire";
 
-/** Answers a request. While an answer is on its way this does nothing. */
+/** Answers a request. While an answer is on its way this does nothing, and what was not read is not allowed. */
 export async function decide(request: RequestView, decision: Decision): Promise<void> {
-  const { key } = request;
+  const { key, revision } = request;
   if (key === undefined || isLocked(progressOf(request.answer, attempts.of(key)))) return;
+  const lets = decision.type === "allow" || decision.type === "approve_plan";
+  if (lets && readings.of(request) !== "ready") return;
   const attempt = attempts.begin(key, decision, request.answer?.at);
   if (attempt) {
     await carriedOut(key, attempt, `/api/requests/${encodeURIComponent(key)}/decision`, {
       decision,
+      ...(revision === undefined ? {} : { revision }),
       key: attempt.key,
     });
   }
@@ -39,11 +43,18 @@ export type Command = "interrupt" | "stop" | "focus" | "yolo" | "policy" | "paus
 
 /** `{}` where there is nothing to say. */
 export async function command(card: Card, verb: Command, body: object = {}): Promise<void> {
+  if (releases(verb, body) && !mayBeReleased(card)) return;
   const name = commandName(card, verb);
   const attempt = attempts.begin(name, body);
   if (!attempt) return;
   const done = await carriedOut(name, attempt, commandPath(card, verb), body);
   if (done) say(`${DONE[verb]}: ${titleOfCard(card)}`);
+}
+
+/** Whether it may allow what the session asks for now. */
+function releases(verb: Command, body: object): boolean {
+  if (verb === "yolo") return "on" in body && body.on === true;
+  return verb === "policy" && "preset" in body && body.preset !== "manual";
 }
 
 const DONE: Readonly<Record<Command, string>> = {

@@ -1,10 +1,27 @@
 /** What changes between two texts, line by line. Pure. */
 
 import { DIFF_CONTEXT_LINES, DIFF_LINES_MAX } from "./limits";
+import { BLANK_LINES_MAX } from "./visible";
 
 export interface DiffLine {
   mark: "same" | "added" | "removed" | "gap";
   text: string;
+  /** So many blank lines that one stands for all. */
+  blanks?: number;
+}
+
+/** One line in the place of many blank ones, which would push what follows out of sight. */
+export function withoutBlankRuns(lines: readonly DiffLine[]): DiffLine[] {
+  const kept: DiffLine[] = [];
+  for (let at = 0; at < lines.length;) {
+    const { mark } = lines[at]!;
+    let end = at;
+    while (lines[end]?.mark === mark && mark !== "gap" && lines[end]!.text.trim() === "") end += 1;
+    if (end - at > BLANK_LINES_MAX) kept.push({ mark, text: "", blanks: end - at });
+    else kept.push(...lines.slice(at, Math.max(end, at + 1)));
+    at = Math.max(end, at + 1);
+  }
+  return kept;
 }
 
 /** The lines of a change, with a few around it. What is too long to compare is all removed and all added. */

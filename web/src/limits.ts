@@ -96,6 +96,12 @@ export const LEFTOVERS_MAX = 4;
 /** Answers that the page remembers having given; each is small. */
 export const ATTEMPTS_MAX = 500;
 
+/** A request can be allowed so long after the whole of it was on the screen: a press may be meant for the one before. */
+export const READ_MS_MIN = 700;
+
+/** Requests that the page remembers having been read. */
+export const READINGS_MAX = 500;
+
 /** After the page moved on by itself a key does nothing for so long: it was meant for the card before. */
 export const KEY_PAUSE_MS = 500;
 

@@ -2,7 +2,8 @@
  * What a request shows to the one who must decide: read off the agent's own input. Pure.
  *
  * Each product spells its tools differently; what matters is the same: a command, a change of a
- * file, a question, a plan. What is not understood is shown whole, never left out.
+ * file, a question, a plan. What is not understood is shown whole, never left out, and so is every
+ * field beside the ones that are understood: a tool may run by any of them.
  */
 
 import { changesOf, patchOf, wordsOf } from "./change";
@@ -11,11 +12,11 @@ import type { FileChange } from "./patch";
 import type { RequestView } from "./wire";
 
 export type Shown =
-  | { kind: "command"; command: string; reason?: string; folder?: string }
-  | { kind: "change"; files: FileChange[]; reason?: string }
+  | { kind: "command"; command: string; reason?: string; folder?: string; beside?: string }
+  | { kind: "change"; files: FileChange[]; reason?: string; beside?: string }
   | { kind: "questions"; questions: Question[] }
-  | { kind: "plan"; markdown: string }
-  | { kind: "address"; address: string; reason?: string }
+  | { kind: "plan"; markdown: string; beside?: string }
+  | { kind: "address"; address: string; reason?: string; beside?: string }
   | { kind: "text"; text: string }
   | { kind: "nothing" };
 
@@ -55,7 +56,8 @@ function told({ kind, tool, input }: RequestView): Fields {
 
 function plan(request: RequestView, input: Fields): Shown {
   const markdown = text(input, "plan", "markdown", "content") ?? request.text;
-  return markdown === undefined ? rest(request) : { kind: "plan", markdown };
+  if (markdown === undefined) return rest(request);
+  return { kind: "plan", markdown, ...beside(request, input, [markdown]) };
 }
 
 function question(request: RequestView, input: Fields): Shown {
@@ -94,27 +96,44 @@ function option(value: unknown): Option[] {
 }
 
 function permission(request: RequestView, input: Fields): Shown {
-  const said =
-    text(input, "description", "reason", "justification") ?? wordsOf(input["content"]) ?? request.text;
+  const words = text(input, "description", "reason", "justification");
+  const said = words ?? wordsOf(input["content"]) ?? request.text;
+  const told = words === undefined ? ["content"] : [];
   // Some products repeat the command or the file where others say why.
   const reason = (...shown: (string | undefined)[]) =>
     said === undefined || shown.some((each) => each === said || each?.endsWith(`/${said}`))
       ? {}
       : { reason: said };
-  const change = (files: FileChange[]): Shown => {
-    return { kind: "change", files, ...reason(text(input, "command"), ...files.map(({ file }) => file)) };
-  };
+  const change = (files: FileChange[], ...used: string[]): Shown => ({
+    kind: "change",
+    files,
+    ...reason(text(input, "command"), ...files.map(({ file }) => file)),
+    ...beside(request, input, [said, ...files.map(({ file }) => file)], [...CHANGE_FIELDS, ...used]),
+  });
   const patch = patchOf(request.tool, input);
-  if (patch !== undefined) return change(patch);
+  if (patch !== undefined) return change(patch, "command");
   const command = commandOf(input) ?? titleOfCommand(request, input);
   if (command !== undefined) {
     const folder = text(input, "cwd", "workdir", "folder");
-    return { kind: "command", command, ...reason(command), ...(folder === undefined ? {} : { folder }) };
+    return {
+      kind: "command",
+      command,
+      ...reason(command),
+      ...(folder === undefined ? {} : { folder }),
+      ...beside(
+        request,
+        input,
+        [folder, said],
+        [...told, input["command"] === undefined ? "cmd" : "command"],
+      ),
+    };
   }
   const files = changesOf(input);
   if (files !== undefined) return change(files);
   const address = text(input, "url", "uri", "query");
-  if (address !== undefined) return { kind: "address", address, ...reason() };
+  if (address !== undefined) {
+    return { kind: "address", address, ...reason(), ...beside(request, input, [address, said], told) };
+  }
   return rest(request);
 }
 
@@ -127,12 +146,54 @@ function titleOfCommand({ tool, text: title }: RequestView, input: Fields): stri
 export function commandOf(input: Fields): string | undefined {
   const command = input["command"] ?? input["cmd"];
   if (Array.isArray(command)) {
-    const parts = command.filter((part): part is string => typeof part === "string");
-    // `bash -lc SCRIPT`: the script is what runs.
-    if (parts.length === 3 && /^-l?c$/.test(parts[1]!)) return parts[2];
-    return parts.join(" ");
+    if (!command.every((part) => typeof part === "string")) return JSON.stringify(command);
+    // `bash -lc SCRIPT`: the script is what runs. Another program by the name of `-c` is no shell.
+    const [program, flag, script] = command as string[];
+    if (command.length === 3 && SHELL.test(program!) && /^-l?c$/.test(flag!)) return script;
+    return (command as string[]).map(quoted).join(" ");
   }
   return typeof command === "string" && command !== "" ? command : undefined;
+}
+
+const SHELL = /^(\/(usr\/)?bin\/)?(ba|da|z)?sh$/;
+
+/** One word to a shell, so that nobody takes it for two. */
+const quoted = (word: string) =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** Fields of a change that its lines and the name of its file are made of. */
+const CHANGE_FIELDS = [
+  ...["changes", "content", "new_source", "edits", "diff", "patch", "unified_diff", "unifiedDiff"],
+  ...["old_string", "oldString", "oldText", "old_text", "new_string", "newString", "newText", "new_text"],
+  "filediff",
+];
+
+/**
+ * An agent's own book-keeping beside what it runs: ids, times, and its own reading of the same
+ * command. A tool of somebody else's may mean anything by the same names.
+ */
+const BOOK_KEEPING = [
+  ...["callId", "call_id", "itemId", "item_id", "turnId", "turn_id", "threadId", "thread_id", "approvalId"],
+  ...["environmentId", "startedAtMs", "started_at_ms", "kind", "type", "tool", "title", "rootCommand"],
+  ...["availableDecisions", "available_decisions", "commandActions", "parsed_cmd"],
+  ...["proposedExecpolicyAmendment", "proposed_execpolicy_amendment"],
+  ...["operationIsLocatedInWorkspace", "startLineNumbers", "planFilePath"],
+];
+
+/** The fields that nothing else on the card shows, one on a line. */
+function beside(
+  { tool }: RequestView,
+  input: Fields,
+  shown: readonly (string | undefined)[],
+  used: readonly string[] = [],
+): { beside?: string } {
+  const known = new Set([...used, ...(/^mcp/.test(tool ?? "") ? [] : BOOK_KEEPING)]);
+  const lines = Object.entries(input).flatMap(([name, value]) => {
+    const isShown = typeof value === "string" && (shown.includes(value) || value === "");
+    if (known.has(name) || isShown || isEmpty(value)) return [];
+    return [`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`];
+  });
+  return lines.length === 0 ? {} : { beside: lines.join("\n") };
 }
 
 function rest(request: RequestView): Shown {

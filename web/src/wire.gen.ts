@@ -223,6 +223,8 @@ export interface DecisionWanted {
   decision: Decision;
   /** The same again changes nothing. */
   key?: string;
+  /** The request's `revision`, as it was shown. Where it asks for something else by now, nothing is sent and the answer is 409 `replaced`. */
+  revision?: string;
 }
 
 /** A device, as others may know it. */
@@ -522,6 +524,8 @@ export interface RequestOf {
 export interface RequestView {
   agent?: string;
   answer?: AnswerView;
+  /** The daemon has only the beginning of the input or the text, so that nobody can read here what would run. */
+  cut?: boolean;
   input?: unknown;
   key?: RequestKey;
   kind: RequestKind;
@@ -529,6 +533,8 @@ export interface RequestView {
   modes?: string[];
   /** The agent's own. */
   requestId: string;
+  /** Changes with the tool, the text and the input. An answer that names another one is refused. */
+  revision?: string;
   /** How far beyond this once it can be allowed from here. */
   scopes?: Reach[];
   since: Timestamp;

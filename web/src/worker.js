@@ -100,7 +100,7 @@ const BODY_CHARS_MAX = 300;
 
 /** Titles and bodies are plain text to every browser. */
 function show(notice, options = {}) {
-  const actions = notice.actions?.length > 0 ? notice.actions : ["open"];
+  const actions = offered(notice);
   return self.registration.showNotification(text(notice.title, TITLE_CHARS_MAX), {
     body: text(notice.text, BODY_CHARS_MAX),
     tag: notice.tag,
@@ -113,6 +113,13 @@ function show(notice, options = {}) {
       .map((action) => ({ action, title: TITLES[action] })),
     ...options,
   });
+}
+
+/** What the daemon offers; and nobody allows what this browser cuts, whoever sent it. */
+function offered({ actions = [], title, text: body }) {
+  const isCut = String(title ?? "").length > TITLE_CHARS_MAX || String(body ?? "").length > BODY_CHARS_MAX;
+  const kept = isCut ? actions.filter((action) => action !== "allow") : actions;
+  return kept.length > 0 ? kept : ["open"];
 }
 
 const text = (value, max) => String(value ?? "").slice(0, max);
@@ -132,7 +139,11 @@ async function decided(notice, action) {
     response = await signedFetch(`/api/requests/${encodeURIComponent(notice.requestKey)}/decision`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-quarterdeck": "1" },
-      body: JSON.stringify({ decision: { type: action }, key: `${notice.id}-${action}` }),
+      body: JSON.stringify({
+        decision: { type: action },
+        revision: notice.revision,
+        key: `${notice.id}-${action}`,
+      }),
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     });
   } catch (error) {
@@ -144,6 +155,7 @@ async function decided(notice, action) {
   const problem = await response.json().catch(() => ({}));
   if (response.status === 401) return "Signed out \u2014 open to sign in";
   if (response.status === 404) return "Already answered";
+  if (problem.code === "replaced") return "It asks for something else now \u2014 open";
   if (response.status === 409 && problem.code !== "not_possible") return alreadyAnswered(problem.first);
   // A failure without a word of the daemon's is one of somebody between.
   if (problem.code === "delivery_unclear" || (response.status >= 500 && !problem.code)) return UNCLEAR;

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use qd_harness::Harness;
 use qd_harness::usage::Sum;
+use qd_harness::{Harness, may_be_cut};
 use qd_session::Session;
 use qd_session::decision::{By, Decided, Decision, Scope, Standing, Subject};
 use qd_session::id::{ProcessKey, RequestKey, RuleName, SessionId};
+use qd_session::machine::ToolCall;
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
+use qd_session::monitor::{Activity, Ask, Latest, Monitor, Open, RequestKind, Stage};
 use qd_session::operator::layer::{self, Icon, Layers};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::policy::{Origin, Preset};
@@ -199,6 +200,14 @@ pub struct RequestView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
+    /// The daemon has only the beginning of the input or the text, so that nobody can read here what
+    /// would run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub cut: bool,
+    /// Changes with the tool, the text and the input. An answer that names another one is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     pub since: Timestamp,
     /// How an answer would reach the agent: `hook`, `codex`, `opencode`; `recording`, where there
     /// is none to be reached. None: not from here.
@@ -656,7 +665,9 @@ impl RequestView {
             agent: (!open.agent.is_main()).then(|| open.agent.as_str().to_owned()),
             tool: open.ask.tool.as_ref().map(ToString::to_string),
             text: open.ask.text.as_deref().map(str::to_owned),
+            cut: is_cut(open.ask, input.as_ref()),
             input,
+            revision: known.as_ref().map(|known| known.revision().to_owned()),
             since: open.since.at,
             key: key.cloned(),
             way,
@@ -671,6 +682,20 @@ impl RequestView {
             modes: if has_modes { PLAN_MODES.to_vec() } else { Vec::new() },
             answer: known.and_then(|known| known.answer).and_then(AnswerView::of),
         }
+    }
+}
+
+/// Whether somebody kept only the beginning of what is asked for: a handler, or the journal.
+fn is_cut(ask: &Ask, input: Option<&serde_json::Value>) -> bool {
+    match input {
+        None => ask.text.as_deref().is_some_and(may_be_cut),
+        Some(serde_json::Value::Object(fields)) => {
+            fields.len() == 1 && fields.contains_key(ToolCall::SHORTENED)
+        }
+        // What is no JSON any more has lost its end.
+        Some(value) => value
+            .as_str()
+            .is_some_and(|text| ask.input.as_deref() == Some(text) && may_be_cut(text)),
     }
 }
 

@@ -240,6 +240,7 @@ impl Daemon {
             by: By { who: "operator".into(), device: "desk".into() },
             rule: None,
             answer: Decision::Allow { input: None, scope: Scope::Once },
+            revision: None,
             key: None,
         };
         self.handle.decide(answering).await.expect("it lives").expect("taken").standing

@@ -275,6 +275,7 @@ fn allows(daemon: &Daemon, card: &Card, name: &str) -> JoinHandle<Result<Taken, 
         by: By { who: "operator".into(), device: "phone".into() },
         rule: None,
         answer: Decision::Allow { input: None, scope: Scope::Once },
+        revision: None,
         key: None,
     };
     let handle = daemon.handle.clone();

@@ -77,6 +77,12 @@ pub fn input(json: &str) -> Arc<str> {
     head(json, INPUT_BYTES_MAX).into()
 }
 
+/// Whether a request's input or text fills all that is kept of one.
+pub fn may_be_cut(kept: &str) -> bool {
+    // A cut stays before the character that it would split.
+    kept.len() + char::MAX.len_utf8() > INPUT_BYTES_MAX
+}
+
 /// What came out of a call, if anything did: its beginning and its end.
 pub fn output(text: &str) -> Option<Arc<str>> {
     let text = text.trim_end();

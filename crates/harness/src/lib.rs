@@ -41,6 +41,7 @@ pub mod waiting_hook;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::excerpt::may_be_cut;
 pub use self::signal::{Channel, Direction, Handler, Sighting, Signal};
 use self::threshold::Threshold;
 

@@ -1,6 +1,6 @@
 //! `qd approve|deny|answer|send|interrupt|stop|focus|yolo|resume`: what the operator does.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::daemon::{Daemon, escaped};
 use crate::paths::Paths;
+use crate::request_text::{unread, whole};
 use crate::session_line::plain;
 
 /// How it is said what became of an answer or a command
@@ -40,6 +41,9 @@ pub struct ApproveArgs {
     /// The mode that follows a plan, in the client's words
     #[arg(long)]
     mode: Option<String>,
+    /// Do not ask whether what is shown is meant
+    #[arg(long, short)]
+    yes: bool,
     #[command(flatten)]
     telling: Telling,
 }
@@ -122,6 +126,15 @@ enum Switch {
 pub async fn approve(args: &ApproveArgs, paths: &Paths) -> Result<()> {
     let daemon = Daemon::at(paths);
     let request = waiting(&daemon, &args.session, &["permission", "plan"]).await?;
+    if let Some(why) = unread(&request) {
+        bail!("{why}");
+    }
+    writeln!(io::stderr(), "{}", whole(&request))?;
+    // Who names a session may have seen what it asked for before.
+    let is_named = args.session.starts_with("req_");
+    if !is_named && !args.yes && !args.telling.json && !confirmed("Allow it?")? {
+        bail!("nothing was sent");
+    }
     let decision = match request["kind"].as_str() {
         Some("plan") => json!({ "type": "approve_plan", "mode": args.mode }),
         _ => json!({ "type": "allow", "scope": args.scope.name() }),
@@ -297,7 +310,19 @@ async fn decide(daemon: &Daemon, request: &Value, decision: Value, telling: Tell
         bail!("{}", plain(request["whyNot"].as_str().unwrap_or("it cannot be answered from here")));
     }
     let path = format!("/api/requests/{}/decision", escaped(key));
-    telling.tell(&daemon.post_json(&path, &json!({ "decision": decision })).await?)
+    let body = json!({ "decision": decision, "revision": request["revision"] });
+    telling.tell(&daemon.post_json(&path, &body).await?)
+}
+
+/// Asks in a terminal; where there is none, whoever wrote the script has answered.
+fn confirmed(question: &str) -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(true);
+    }
+    write!(io::stderr(), "{question} [y/N] ")?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "yes"))
 }
 
 impl Telling {

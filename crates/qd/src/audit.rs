@@ -8,6 +8,7 @@ use clap::Args;
 use qd_session::decision::{Body, Broken, By, Chain, Command, Decision, Record, Shown};
 use qd_session::id::DecisionId;
 use qd_session::machine::RetryTarget;
+use qd_session::visible::visible_code;
 use qd_store::{DecisionLog, Ends};
 use serde_json::{Value, json};
 
@@ -222,7 +223,7 @@ fn spelled_target(target: &RetryTarget) -> String {
     }
 }
 
-/// What an agent wrote cannot write on the terminal.
+/// What an agent wrote cannot write on the terminal, and nothing in it hides.
 fn plain(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+    visible_code(text).replace(['\n', '\t'], " ")
 }

@@ -23,6 +23,7 @@ mod progress_bar;
 mod record;
 mod redact;
 mod replay;
+mod request_text;
 mod run;
 mod sandbox_config;
 mod search;

@@ -6,14 +6,17 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use qd_session::visible::visible_prose;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::daemon::{BoardEvent, Daemon, escaped};
 use crate::paths::Paths;
+use crate::request_text::{unread, whole};
 use crate::session_line::plain;
 use crate::{act, background};
 
@@ -72,8 +75,8 @@ pub async fn run(args: &RunArgs, paths: &Paths) -> Result<()> {
     loop {
         let line = async {
             match &mut lines {
-                Some(lines) if follower.asked.is_some() => lines.recv().await,
-                Some(_) | None => std::future::pending().await,
+                Some(lines) => lines.recv().await,
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -112,6 +115,8 @@ struct Follower {
     has_worked: bool,
     /// What it asks, if somebody can answer that here.
     asked: Option<Value>,
+    /// When that was printed.
+    asked_at: Instant,
     is_line_open: bool,
 }
 
@@ -134,7 +139,8 @@ impl End {
 impl Follower {
     fn new(session: &str) -> Self {
         let session = session.to_owned();
-        Self { session, has_worked: false, asked: None, is_line_open: false }
+        let asked_at = Instant::now();
+        Self { session, has_worked: false, asked: None, asked_at, is_line_open: false }
     }
 
     fn take(&mut self, event: &BoardEvent) -> Result<Option<End>> {
@@ -154,7 +160,7 @@ impl Follower {
 
     fn said(&mut self, event: &Value) -> Result<()> {
         if event["type"] == "text_delta" {
-            let text = printable(event["payload"]["text"].as_str().unwrap_or_default());
+            let text = visible_prose(event["payload"]["text"].as_str().unwrap_or_default());
             let mut out = io::stdout();
             write!(out, "{text}")?;
             out.flush()?;
@@ -195,10 +201,13 @@ impl Follower {
     fn changed(&mut self, card: &Value) -> Result<Option<End>> {
         let requests = card["requests"].as_array().cloned().unwrap_or_default();
         let open = requests.into_iter().find(|request| request["way"].is_string());
-        let known =
-            |request: &Value| self.asked.as_ref().is_some_and(|it| it["key"] == request["key"]);
+        let same = |it: &Value, request: &Value| {
+            it["key"] == request["key"] && it["revision"] == request["revision"]
+        };
+        let known = |request: &Value| self.asked.as_ref().is_some_and(|it| same(it, request));
         if let Some(request) = open.as_ref().filter(|request| !known(request)) {
             self.ask(request)?;
+            self.asked_at = Instant::now();
         }
         self.asked = open;
         let state = &card["agentState"];
@@ -215,27 +224,37 @@ impl Follower {
     }
 
     fn ask(&mut self, request: &Value) -> Result<()> {
-        let tool = plain(request["tool"].as_str().unwrap_or("something"));
-        let input = plain(&request["input"].to_string());
         let key = plain(request["key"].as_str().unwrap_or_default());
         self.note(&match request["kind"].as_str() {
             Some("question") => {
+                let input = request["input"].to_string();
                 let text = plain(request["text"].as_str().unwrap_or(&input));
                 format!("? {text}\n  type an answer, or: qd answer {key} TEXT")
             }
-            _ => format!("? {tool} {input}\n  y, n or n REASON; or: qd approve {key}"),
+            _ => {
+                let answers = unread(request).map_or("y, n or n REASON", |why| why);
+                format!("? {}\n  {answers}; or: qd approve {key}", whole(request))
+            }
         })
     }
 
     async fn answer(&mut self, daemon: &Daemon, line: &str) -> Result<()> {
+        // A line from before it was asked is no answer to it.
         let (Some(request), line) = (&self.asked, line.trim()) else { return Ok(()) };
+        if self.asked_at.elapsed() < ANSWER_AFTER {
+            return self.note("  That came before you could read it. Please answer again.");
+        }
         let Some(decision) = decision(request, line) else {
             return self.note("  y, n or n REASON");
         };
+        if let (Some(why), "allow") = (unread(request), decision["type"].as_str().unwrap_or("")) {
+            return self.note(&format!("! {why}"));
+        }
         let key = request["key"].as_str().unwrap_or_default();
         let path = format!("/api/requests/{}/decision", escaped(key));
+        let body = json!({ "decision": decision, "revision": request["revision"] });
         // Somebody else may have been first: the board says so, and nothing is lost here.
-        if let Err(error) = daemon.post_json(&path, &json!({ "decision": decision })).await {
+        if let Err(error) = daemon.post_json(&path, &body).await {
             self.note(&format!("! {error:#}"))?;
         }
         Ok(())
@@ -263,10 +282,8 @@ fn is_trouble(state: &Value) -> bool {
     matches!(state, "error" | "usage_limit" | "auth_error" | "server_error" | "session_ended")
 }
 
-/// What an agent wrote, with its lines but without what would steer a terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
-}
+/// An answer sooner than this after its question was meant for another one.
+const ANSWER_AFTER: Duration = Duration::from_millis(700);
 
 #[cfg(test)]
 mod tests {
@@ -307,10 +324,5 @@ mod tests {
         assert_eq!(decision(&permission, "n not here"), Some(denied));
         assert_eq!(decision(&permission, "maybe"), None);
         assert_eq!(decision(&json!({"kind": "question"}), ""), None);
-    }
-
-    #[test]
-    fn nothing_that_steers_a_terminal_is_printed() {
-        assert_eq!(printable("a\u{1b}[2Jb\n\tc\u{7}"), "a[2Jb\n\tc");
     }
 }

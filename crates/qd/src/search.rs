@@ -9,12 +9,14 @@ use qd_broker::history::{Hit, Search, SearchQuery};
 use qd_broker::sources::places::places;
 use qd_harness::Harness;
 use qd_session::moment::Timestamp;
+use qd_session::visible::visible_prose;
 use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::paper::Paper;
 use crate::paths::Paths;
 use crate::progress_bar::while_drawn;
+use crate::session_line::{plain, plain_code};
 use crate::zone::Zone;
 
 /// Find what was said in any session: prompts and answers
@@ -99,7 +101,7 @@ fn spelled(hit: &Hit) -> Value {
 
 fn write_hit(out: &mut impl Write, hit: &Hit, zone: &mut Zone, paper: Paper) -> io::Result<()> {
     let when = zone.clock(Timestamp(hit.at_ms));
-    let project = plain(hit.project.as_deref().unwrap_or(""));
+    let project = plain_code(hit.project.as_deref().unwrap_or(""));
     let head = format!("{when}  {}  {}  {project}", hit.harness, plain(&hit.session));
     writeln!(out, "{}", paper.dim(head.trim_end()))?;
     let snippet = if paper.has_colours() {
@@ -112,20 +114,16 @@ fn write_hit(out: &mut impl Write, hit: &Hit, zone: &mut Zone, paper: Paper) -> 
 
 /// With the words between two signs. What an agent wrote cannot write on the terminal.
 fn marked(snippet: &str, begin: &str, end: &str) -> String {
-    let mut out = String::new();
-    for sign in snippet.chars() {
-        match sign {
-            Hit::BEGIN => out.push_str(begin),
-            Hit::END => out.push_str(end),
-            sign if sign.is_control() => out.push(' '),
-            sign => out.push(sign),
-        }
-    }
-    out
-}
-
-fn plain(text: &str) -> String {
-    text.chars().filter(|sign| !sign.is_control()).collect()
+    let pieces = snippet.split_inclusive([Hit::BEGIN, Hit::END]);
+    let marked = pieces.map(|piece| {
+        let (text, sign) = match piece.chars().last() {
+            Some(Hit::BEGIN) => (&piece[..piece.len() - 1], begin),
+            Some(Hit::END) => (&piece[..piece.len() - 1], end),
+            _ => (piece, ""),
+        };
+        format!("{}{sign}", visible_prose(text).replace(['\n', '\t'], " "))
+    });
+    marked.collect()
 }
 
 fn harness(name: &str) -> Result<Harness, String> {
@@ -142,7 +140,6 @@ mod tests {
     #[test]
     fn words_are_marked_and_a_terminal_obeys_nothing() {
         let snippet = "a\x1b[2J \u{2}word\u{3}\r\n\u{9b}31m end";
-        assert_eq!(marked(snippet, "[", "]"), "a [2J [word]   31m end");
-        assert_eq!(plain("/home/\x1b]0;x\x07"), "/home/]0;x");
+        assert_eq!(marked(snippet, "[", "]"), "a⟨U+001B⟩[2J [word] ⟨U+009B⟩31m end");
     }
 }

@@ -1,6 +1,7 @@
 //! A session in one line of text.
 
 use qd_session::moment::Timestamp;
+use qd_session::visible::{visible_code, visible_prose};
 use serde_json::Value;
 
 /// Most of a title that is shown.
@@ -24,7 +25,7 @@ pub fn line(card: &Value, now: Timestamp) -> String {
     let id = text(&card["sessionId"]);
     let id = id.strip_prefix("sess_").unwrap_or(&id);
     let title = shortened(&text(&card["title"]));
-    let folder = plain(&text(&card["cwd"]));
+    let folder = plain_code(&text(&card["cwd"]));
     let label = plain(&text(&state["label"]));
     let harness = text(&card["harness"]);
     let line = format!(
@@ -58,15 +59,19 @@ pub fn age_holds_ms(ms: u64) -> u64 {
     step - ms % step
 }
 
-/// An agent's text on one line of ours: without what would move the cursor, colour the terminal or
-/// turn the direction of reading.
+/// An agent's words on one line of ours: what would move the cursor, colour the terminal or turn the
+/// direction of reading is shown as a mark.
 pub fn plain(text: &str) -> String {
-    let is_safe = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    let clean: String = text.chars().map(|c| if is_safe(c) { c } else { ' ' }).collect();
-    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&visible_prose(text))
+}
+
+/// The same of a command, a path or an input, where nothing may hide.
+pub fn plain_code(text: &str) -> String {
+    one_line(&visible_code(text))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Plain, and cut where it is too long.
@@ -94,14 +99,16 @@ mod tests {
         });
         assert_eq!(
             line(&card, Timestamp(62_000)),
-            "01234567  codex        Needs permission: Bash             1 min  fix [31m the parser  /w/acme"
+            "01234567  codex        Needs permission: Bash             1 min  fix⟨U+001B⟩[31m the parser  /w/acme"
         );
         assert!(!line(&json!({}), Timestamp(0)).is_empty());
     }
 
     #[test]
     fn an_agents_text_cannot_touch_the_terminal() {
-        assert_eq!(plain("a\u{1b}]0;x\u{7}b\r\n\tc\u{9b}31m\u{202e}d\u{200b}"), "a ]0;x b c 31m d");
+        let hostile = "a\u{1b}]0;x\u{7}b\r\n\tc\u{9b}31m\u{202e}d";
+        assert_eq!(plain(hostile), "a⟨U+001B⟩]0;x⟨U+0007⟩b c⟨U+009B⟩31m⟨U+202E⟩d");
+        assert_eq!(plain_code("r\u{200b}m\u{a0}-r"), "r⟨U+200B⟩m⟨U+00A0⟩-r");
         assert_eq!(plain("grün 你好 🚀"), "grün 你好 🚀");
     }
 

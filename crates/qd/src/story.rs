@@ -8,6 +8,8 @@ use qd_session::moment::Timestamp;
 use qd_session::operator::AgentState;
 use serde_json::Value;
 
+use crate::session_line::{plain, plain_code};
+
 /// Most of a signal's or an event's text that is shown on its line.
 const LINE_CHARS_MAX: usize = 160;
 
@@ -70,7 +72,7 @@ pub fn told(state: &AgentState) -> String {
         "{}/{} \"{}\" ({}, {:.0} %)",
         group.as_str().unwrap_or_default(),
         state.state.as_str(),
-        state.label,
+        plain(&state.label),
         source.as_str().unwrap_or_default(),
         state.confidence * 100.0
     );
@@ -87,7 +89,7 @@ fn short_id(session: &str) -> &str {
 }
 
 fn shortened(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = plain_code(text);
     match line.char_indices().nth(LINE_CHARS_MAX) {
         None => line,
         Some((at, _)) => format!("{}…", &line[..at]),

@@ -171,7 +171,7 @@ impl Detail {
 
 /// A name an agent wrote, on one line and without what a terminal would obey.
 fn shown(name: &str, chars_max: usize) -> String {
-    let name: String = name.chars().filter(|sign| !sign.is_control()).collect();
+    let name = crate::session_line::plain_code(name);
     match name.char_indices().rev().nth(chars_max) {
         // The end of a path tells more than its beginning.
         Some((begin, sign)) => format!("…{}", &name[begin + sign.len_utf8()..]),
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_write_on_the_terminal_and_keeps_its_end() {
-        assert_eq!(shown("a\x1b[2Jb", 40), "a[2Jb");
+        assert_eq!(shown("a\x1b[2Jb", 40), "a⟨U+001B⟩[2Jb");
         let long = shown(&format!("/home/{}/acme", "x".repeat(60)), 40);
         assert!(long.starts_with('…') && long.ends_with("/acme"), "{long}");
         assert_eq!(long.chars().count(), 41);

@@ -63,13 +63,14 @@ pub async fn decide(
     Path(request): Path<String>,
     wanted: Result<Json<DecisionWanted>, JsonRejection>,
 ) -> Result<Response, Refusal> {
-    let DecisionWanted { decision: answer, key } = read(wanted)?;
+    let DecisionWanted { decision: answer, revision, key } = read(wanted)?;
     let answering = Answering {
         decision: fresh_id(),
         request: RequestKey::new(request),
         by: caller.by(),
         rule: None,
         answer,
+        revision,
         key: key_of(key)?,
     };
     Ok(answer_of(server.handle().decide(answering).await?))
@@ -187,6 +188,7 @@ pub(crate) fn answer_of(taken: Result<Taken, Declined>) -> Response {
         Err(Declined::Impossible { why }) => {
             problem(StatusCode::CONFLICT, "not_possible", &why, false)
         }
+        Err(Declined::Replaced) => problem(StatusCode::CONFLICT, "replaced", REPLACED, false),
         Err(Declined::Forbidden { why }) => {
             problem(StatusCode::FORBIDDEN, "YOLO_FORBIDDEN", &why, false)
         }
@@ -213,6 +215,8 @@ pub(crate) fn answer_of(taken: Result<Taken, Declined>) -> Response {
 }
 
 const CLOSED: &str = "the agent waits for this no more: it was answered elsewhere";
+const REPLACED: &str =
+    "The agent asks for something else now. Nothing was sent: read it again, then answer.";
 const UNCLEAR: &str =
     "it was sent, and nobody can say whether it arrived; the card shows what the agent does";
 

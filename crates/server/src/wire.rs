@@ -415,6 +415,9 @@ pub struct RequestOf {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DecisionWanted {
     pub decision: Decision,
+    /// The request's `revision`, as it was shown. Where it asks for something else by now, nothing
+    /// is sent and the answer is 409 `replaced`.
+    pub revision: Option<String>,
     /// The same again changes nothing.
     pub key: Option<String>,
 }

@@ -41,5 +41,6 @@ pub mod seed;
 mod session;
 pub mod timeline;
 pub mod view;
+pub mod visible;
 
 pub use self::session::Session;

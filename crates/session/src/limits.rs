@@ -170,6 +170,9 @@ pub const NOTICES_REMEMBERED_MAX: usize = 2_048;
 pub const NOTICE_TITLE_CHARS_MAX: usize = 80;
 pub const NOTICE_TEXT_CHARS_MAX: usize = 240;
 
+/// Longest command that a notice offers Allow for. Phones and desktops cut what is longer.
+pub const NOTICE_ALLOW_CHARS_MAX: usize = 120;
+
 /// Ranges of quiet hours that an operator may name.
 pub const QUIET_RANGES_MAX: usize = 16;
 

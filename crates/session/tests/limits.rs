@@ -67,6 +67,7 @@ fn the_page_shows_the_limits_that_hold() {
         ("NOTICES_REMEMBERED_MAX", NOTICES_REMEMBERED_MAX.to_string()),
         ("NOTICE_TITLE_CHARS_MAX", NOTICE_TITLE_CHARS_MAX.to_string()),
         ("NOTICE_TEXT_CHARS_MAX", NOTICE_TEXT_CHARS_MAX.to_string()),
+        ("NOTICE_ALLOW_CHARS_MAX", NOTICE_ALLOW_CHARS_MAX.to_string()),
         ("QUIET_RANGES_MAX", QUIET_RANGES_MAX.to_string()),
     ];
     let page = include_str!("../../../spec/limits.md");

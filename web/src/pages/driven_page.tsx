@@ -19,6 +19,7 @@ import { YoloSwitch } from "../parts/policy_acts";
 import { RequestBox } from "../parts/request_box";
 import { Leftovers } from "../parts/session_acts";
 import { Place } from "../parts/session_card";
+import { Visible } from "../parts/visible";
 import { iconOf } from "../sub_state";
 import { useConversation } from "../use_conversation";
 import type { Card } from "../wire";
@@ -39,7 +40,7 @@ export function DrivenHead({ card, past }: { card: Card; past: Past | undefined 
         <p className="card-state">
           <span className="badge">
             <Icon aria-hidden="true" size={14} />
-            {card.agentState.label}
+            <Visible text={card.agentState.label} />
           </span>
           <Elapsed since={card.agentState.since} />
           <Place card={card} />
@@ -63,7 +64,7 @@ export function DrivenHead({ card, past }: { card: Card; past: Past | undefined 
       <CardFacts card={card} />
       {error !== undefined && (
         <p className="card-error">
-          {error} <RetryIn card={card} past={past} />
+          <Visible text={error} /> <RetryIn card={card} past={past} />
         </p>
       )}
       <CommandTroubles card={card} />

@@ -24,6 +24,7 @@ import { SessionActs } from "../parts/session_acts";
 import { Place } from "../parts/session_card";
 import { TranscriptPane } from "../parts/transcript_pane";
 import { UsageTable } from "../parts/usage_table";
+import { Visible } from "../parts/visible";
 import { segments, timeIn } from "../spans";
 import { iconOf } from "../sub_state";
 import type { Card, GroupSpan, SessionDetail } from "../wire";
@@ -137,13 +138,17 @@ function SessionHead({ card }: { card: Card }) {
       <p className="card-state">
         <span className="badge">
           <Icon aria-hidden="true" size={14} />
-          {card.agentState.label}
+          <Visible text={card.agentState.label} />
         </span>
         <Elapsed since={card.agentState.since} />
         <Place card={card} />
       </p>
       <CardFacts card={card} />
-      {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
+      {context && (
+        <p className={context.isCode ? "card-context is-code" : "card-context"}>
+          <Visible text={context.text} reading={context.isCode ? "code" : "prose"} />
+        </p>
+      )}
       {card.requests.map((request) => (
         <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
       ))}
@@ -165,7 +170,9 @@ function Resume({ command }: { command: string }) {
   return (
     <Part title="Resume in a terminal">
       <div className="copy-line">
-        <pre className="code">{command}</pre>
+        <pre className="code">
+          <Visible text={command} reading="code" />
+        </pre>
         <button
           type="button"
           className="icon-button"
@@ -227,7 +234,9 @@ function WhereTable({ card }: { card: Card }) {
         .map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd className="path">{value}</dd>
+            <dd className="path">
+              <Visible text={value ?? ""} reading="code" />
+            </dd>
           </div>
         ))}
     </dl>

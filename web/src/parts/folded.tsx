@@ -21,6 +21,7 @@ export function Folded<T>({ all, shownMax, noun, children }: Props<T>) {
           type="button"
           className="quiet-button unfold"
           aria-expanded={open}
+          data-folded={!open || undefined}
           onClick={() => setOpen(!open)}
         >
           {open ? "Show less" : `${hidden} more ${noun}`}

@@ -1,6 +1,7 @@
 import { Fragment, type ReactNode, useMemo } from "react";
 
 import { type Block, blocks, type Inline } from "../markdown";
+import { Visible } from "./visible";
 
 /** An agent's markdown, as elements. Nothing of it is ever HTML. */
 export function MarkdownText({ text }: { text: string }) {
@@ -49,7 +50,7 @@ function drawn(block: Block, key: number): ReactNode {
     case "code":
       return (
         <pre key={key} className="code">
-          {block.text}
+          <Visible text={block.text} reading="code" />
         </pre>
       );
     case "rule":
@@ -64,9 +65,13 @@ function spans(parts: readonly Inline[]): ReactNode {
 function span(part: Inline): ReactNode {
   switch (part.type) {
     case "text":
-      return part.text;
+      return <Visible text={part.text} />;
     case "code":
-      return <code>{part.text}</code>;
+      return (
+        <code>
+          <Visible text={part.text} reading="code" />
+        </code>
+      );
     case "strong":
       return <strong>{spans(part.parts)}</strong>;
     case "emphasis":
@@ -74,7 +79,7 @@ function span(part: Inline): ReactNode {
     case "link":
       return (
         <a href={part.address} target="_blank" rel="noreferrer noopener" title={part.address}>
-          {part.text}
+          <Visible text={part.text} />
         </a>
       );
   }

@@ -6,6 +6,7 @@ import { ActButton } from "./act_button";
 import type { Answering } from "./request_box";
 import { TextBox } from "./text_box";
 import { useOpened } from "./use_opened";
+import { Visible } from "./visible";
 
 interface Props extends Answering {
   offer: Extract<Offer, { kind: "permission" }>;
@@ -18,7 +19,7 @@ const SCOPES: Readonly<Record<AllowScope, string>> = {
 };
 
 /** Allow, deny, and what lies between. */
-export function PermissionAnswer({ offer, request, draft, locked, front, change, send }: Props) {
+export function PermissionAnswer({ offer, request, draft, locked, front, read, change, send }: Props) {
   const { open } = draft;
   const opened = useOpened();
   const toggle = (which: NonNullable<typeof open>) => {
@@ -53,23 +54,25 @@ export function PermissionAnswer({ offer, request, draft, locked, front, change,
             locked={locked}
             focus={opened.isNow}
             onChange={(text) => change({ command: text })}
-            onSubmit={() => command.trim() !== "" && send(allowEdited(request, command))}
+            onSubmit={() => read && command.trim() !== "" && send(allowEdited(request, command))}
           />
           <ActButton
             look="strong"
-            locked={locked || command.trim() === ""}
+            locked={locked || !read || command.trim() === ""}
             onPress={() => send(allowEdited(request, command))}
           >
             Allow this command
           </ActButton>
         </div>
       )}
-      {open === "always" && offer.scopes.length > 0 && (
+      {open === "always" && offer.canAllow && offer.scopes.length > 0 && (
         <div className="answer-more">
           {offer.kept.length > 0 && (
             <ul className="kept" aria-label="What is kept">
               {offer.kept.map((rule) => (
-                <li key={rule}>{rule}</li>
+                <li key={rule}>
+                  <Visible text={rule} reading="code" />
+                </li>
               ))}
             </ul>
           )}
@@ -78,7 +81,7 @@ export function PermissionAnswer({ offer, request, draft, locked, front, change,
               <ActButton
                 key={scope}
                 look="strong"
-                locked={locked}
+                locked={locked || !read}
                 onPress={() => send({ type: "allow", scope })}
               >
                 {SCOPES[scope]}
@@ -88,15 +91,17 @@ export function PermissionAnswer({ offer, request, draft, locked, front, change,
         </div>
       )}
       <div className="acts" role="group" aria-label="Answer">
-        <ActButton
-          look="strong"
-          icon={Check}
-          locked={locked}
-          {...(front ? { hint: "y" } : {})}
-          onPress={() => send({ type: "allow" })}
-        >
-          Allow
-        </ActButton>
+        {offer.canAllow && (
+          <ActButton
+            look="strong"
+            icon={Check}
+            locked={locked || !read}
+            {...(front && read ? { hint: "y" } : {})}
+            onPress={() => send({ type: "allow" })}
+          >
+            Allow
+          </ActButton>
+        )}
         <ActButton
           icon={X}
           locked={locked}
@@ -105,7 +110,7 @@ export function PermissionAnswer({ offer, request, draft, locked, front, change,
         >
           Deny
         </ActButton>
-        {offer.scopes.length > 0 && (
+        {offer.canAllow && offer.scopes.length > 0 && (
           <ActButton
             look="quiet"
             locked={locked}

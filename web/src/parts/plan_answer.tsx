@@ -11,7 +11,7 @@ interface Props extends Answering {
 }
 
 /** Approve, with the mode that follows, or send back with what is wrong. */
-export function PlanAnswer({ offer, draft, locked, front, change, send }: Props) {
+export function PlanAnswer({ offer, draft, locked, front, read, change, send }: Props) {
   const opened = useOpened();
   const isOpen = draft.open === "message";
   // A mode that is not offered any more is not sent.
@@ -51,15 +51,17 @@ export function PlanAnswer({ offer, draft, locked, front, change, send }: Props)
             ))}
           </select>
         )}
-        <ActButton
-          look="strong"
-          icon={Check}
-          locked={locked}
-          {...(front ? { hint: "y" } : {})}
-          onPress={() => send(approved(mode))}
-        >
-          Approve
-        </ActButton>
+        {offer.canAllow && (
+          <ActButton
+            look="strong"
+            icon={Check}
+            locked={locked || !read}
+            {...(front && read ? { hint: "y" } : {})}
+            onPress={() => send(approved(mode))}
+          >
+            Approve
+          </ActButton>
+        )}
         <ActButton
           icon={X}
           locked={locked}

@@ -1,10 +1,13 @@
 import { useAttempt } from "../attempts";
 import { choosePreset, command, commandName } from "../commands";
 import { PRESET_NAMES, PRESET_WORDS, type PresetOffer, PRESETS, type YoloOffer } from "../policy";
+import { useMayBeReleased } from "../readings";
 import type { Card, Preset } from "../wire";
 import { AskFirst } from "./ask_first";
 
 export const YOLO_QUESTION = "Answer everything yes?";
+
+const READ_FIRST = "This allows what is asked for now, too. Read all of that first.";
 
 const useIsSending = (card: Card) => {
   const yolo = useAttempt(commandName(card, "yolo"))?.state;
@@ -16,8 +19,10 @@ const useIsSending = (card: Card) => {
 export function YoloSwitch({ card, offer }: { card: Card; offer: YoloOffer }) {
   const sending = useIsSending(card);
   const { on } = offer;
-  const locked = sending || offer.locked !== undefined;
-  const title = offer.locked ?? (on ? "It asks nobody" : "It asks before it acts");
+  const mayRelease = useMayBeReleased(card);
+  const unread = !on && !mayRelease ? READ_FIRST : undefined;
+  const locked = sending || offer.locked !== undefined || unread !== undefined;
+  const title = offer.locked ?? unread ?? (on ? "It asks nobody" : "It asks before it acts");
   return (
     <AskFirst
       question={YOLO_QUESTION}
@@ -51,6 +56,7 @@ export function YoloSwitch({ card, offer }: { card: Card; offer: YoloOffer }) {
 /** What the session may do without asking. The board's word is what is chosen. */
 export function PresetChoice({ card, offer }: { card: Card; offer: PresetOffer }) {
   const locked = useIsSending(card);
+  const mayRelease = useMayBeReleased(card);
   return (
     <AskFirst
       question={YOLO_QUESTION}
@@ -62,7 +68,7 @@ export function PresetChoice({ card, offer }: { card: Card; offer: PresetOffer }
         <select
           className="field preset-choice"
           aria-label="Without asking"
-          title="What it may do without asking you"
+          title={mayRelease ? "What it may do without asking you" : READ_FIRST}
           value={offer.chosen ?? ""}
           disabled={locked}
           onChange={(event) => {
@@ -71,9 +77,12 @@ export function PresetChoice({ card, offer }: { card: Card; offer: PresetOffer }
             else void choosePreset(card, preset);
           }}
         >
-          <option value="">As the project has it</option>
+          <option value="" disabled={!mayRelease && offer.chosen !== undefined}>
+            As the project has it
+          </option>
           {PRESETS.map((preset) => {
-            const why = preset === "yolo" ? offer.noYolo : undefined;
+            const unread = mayRelease || preset === "manual" ? undefined : "read what is asked for first";
+            const why = (preset === "yolo" ? offer.noYolo : undefined) ?? unread;
             return (
               <option key={preset} value={preset} disabled={why !== undefined}>
                 {PRESET_NAMES[preset]}: {why ?? PRESET_WORDS[preset]}

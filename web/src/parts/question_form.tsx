@@ -1,11 +1,14 @@
 import { Send } from "lucide-react";
-import { useId } from "react";
+import { useId, useRef } from "react";
 
 import { answered, answersAtOnce, type Filled, inFront, toggled, UNFILLED } from "../actions";
 import type { Option, Question } from "../request";
 import { ActButton } from "./act_button";
 import type { Answering } from "./request_box";
+import { OptionText } from "./request_shown";
 import { TextBox } from "./text_box";
+import { useReading } from "./use_reading";
+import { Visible } from "./visible";
 
 interface Props extends Answering {
   questions: readonly Question[];
@@ -34,8 +37,11 @@ export function QuestionForm({ questions, request, draft, locked, front, change,
     else fill(index, next);
   };
   const typed = filled(0).text.trim() !== "";
+  const place = useRef<HTMLFormElement>(null);
+  useReading(request, place);
   return (
     <form
+      ref={place}
       className="request question-form"
       data-kind={request.kind}
       data-request={request.requestId}
@@ -44,10 +50,16 @@ export function QuestionForm({ questions, request, draft, locked, front, change,
         if (!locked) submit();
       }}
     >
-      {request.agent !== undefined && <p className="request-note">asked by subagent {request.agent}</p>}
+      {request.agent !== undefined && (
+        <p className="request-note">
+          asked by subagent <Visible text={request.agent} />
+        </p>
+      )}
       {questions.map((question, index) => (
         <fieldset key={index} className="question" data-question={index}>
-          <legend className="question-text">{question.text || "The agent asks"}</legend>
+          <legend className="question-text">
+            <Visible text={question.text || "The agent asks"} />
+          </legend>
           <Options
             question={question}
             chosen={filled(index).chosen}
@@ -106,7 +118,9 @@ function Options({ question, chosen, atOnce, locked, hinted, onChoose }: Options
                 if (!locked) onChoose(option);
               }}
             >
-              <OptionText option={option} />
+              <span className="option-text">
+                <OptionText option={option} />
+              </span>
             </button>
           ) : (
             <label className="option" aria-disabled={locked || undefined}>
@@ -118,20 +132,13 @@ function Options({ question, chosen, atOnce, locked, hinted, onChoose }: Options
                   if (!locked) onChoose(option);
                 }}
               />
-              <OptionText option={option} />
+              <span className="option-text">
+                <OptionText option={option} />
+              </span>
             </label>
           )}
         </li>
       ))}
     </ol>
-  );
-}
-
-function OptionText({ option }: { option: Option }) {
-  return (
-    <span className="option-text">
-      <span className="option-label">{option.label}</span>
-      {option.description !== undefined && <span className="option-note">{option.description}</span>}
-    </span>
   );
 }

@@ -5,6 +5,7 @@ import { type Offer, offerOf } from "../actions";
 import { isLocked, progressOf, useAttempt, useAttempts } from "../attempts";
 import { decide } from "../commands";
 import { drafts, NO_REQUEST_DRAFT, type RequestDraft, useDraft } from "../drafts";
+import { useReadState } from "../readings";
 import type { Card, Decision, RequestView } from "../wire";
 import { PermissionAnswer } from "./permission_answer";
 import { PlanAnswer } from "./plan_answer";
@@ -20,6 +21,8 @@ export interface Answering {
   locked: boolean;
   /** Keys act on this one. */
   front: boolean;
+  /** The whole of it has been on the screen, and for a moment: it may be allowed. */
+  read: boolean;
   change: (change: RequestDraft) => void;
   send: (decision: Decision) => void;
 }
@@ -40,6 +43,11 @@ export function RequestBox({ card, request }: { card: Card; request: RequestView
 
 const RECORDING = "A recording: whatever you answer, it goes on as it did then.";
 
+const READ_FIRST = {
+  unread: "To allow it, read all of it first: unfold what is folded and scroll to the end.",
+  cut: "It is too long to be shown whole. Allow it where the agent runs, or deny it.",
+} as const;
+
 interface Props {
   card: Card;
   request: RequestView;
@@ -49,16 +57,19 @@ interface Props {
 function Answerable({ card, request, offer }: Props) {
   const { key } = offer;
   const progress = progressOf(request.answer, useAttempt(key));
+  const state = useReadState(request);
+  const isUnread = offer.kind !== "questions" && !isLocked(progress) && state in READ_FIRST;
   const answering: Answering = {
     request,
     draft: useDraft(card.sessionId).requests[key] ?? NO_REQUEST_DRAFT,
     locked: isLocked(progress),
     front: useAttempts(() => frontOf(card)?.key === key),
+    read: state === "ready",
     change: (change) => drafts.change(card.sessionId, key, change),
     send: (decision) => void decide(request, decision),
   };
   return (
-    <div className="answerable" data-key={key}>
+    <div className="answerable" data-key={key} data-reading={state}>
       {offer.kind === "questions" ? (
         <QuestionForm questions={offer.questions} {...answering} />
       ) : (
@@ -67,6 +78,7 @@ function Answerable({ card, request, offer }: Props) {
       {request.way === "recording" && <p className="why-not">{RECORDING}</p>}
       <div className="answers">
         <ProgressLine progress={progress} />
+        {isUnread && <p className="read-first">{READ_FIRST[state as keyof typeof READ_FIRST]}</p>}
         {offer.kind === "permission" && <PermissionAnswer offer={offer} {...answering} />}
         {offer.kind === "plan" && <PlanAnswer offer={offer} {...answering} />}
       </div>

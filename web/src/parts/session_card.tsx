@@ -13,6 +13,7 @@ import { Elapsed } from "./elapsed";
 import { Link } from "./link";
 import { RequestBox } from "./request_box";
 import { SessionActs } from "./session_acts";
+import { Visible } from "./visible";
 
 interface Props {
   card: Card;
@@ -36,12 +37,20 @@ export const SessionCard = memo(function SessionCard({ card, onDismiss }: Props)
       <p className="card-state">
         <span className="badge">
           <Icon aria-hidden="true" size={14} />
-          {agentState.label}
+          <Visible text={agentState.label} />
         </span>
         <Place card={card} />
       </p>
-      {context && <p className={context.isCode ? "card-context is-code" : "card-context"}>{context.text}</p>}
-      {error !== undefined && <p className="card-error">{error}</p>}
+      {context && (
+        <p className={context.isCode ? "card-context is-code" : "card-context"}>
+          <Visible text={context.text} reading={context.isCode ? "code" : "prose"} />
+        </p>
+      )}
+      {error !== undefined && (
+        <p className="card-error">
+          <Visible text={error} />
+        </p>
+      )}
       {card.requests.map((request) => (
         <RequestBox key={request.key ?? request.requestId} card={card} request={request} />
       ))}
@@ -60,13 +69,13 @@ export function Place({ card }: { card: Card }) {
       {card.cwd !== undefined && (
         <span className="fact" title={card.cwd}>
           <FolderGit2 aria-hidden="true" size={12} />
-          {projectOf(card.cwd)}
+          <Visible text={projectOf(card.cwd)} reading="code" />
         </span>
       )}
       {card.branch !== undefined && (
         <span className="fact branch" title={card.branch}>
           <GitBranch aria-hidden="true" size={12} />
-          {card.branch}
+          <Visible text={card.branch} reading="code" />
         </span>
       )}
     </>

@@ -13,6 +13,7 @@ import { Elapsed } from "./elapsed";
 import { Link } from "./link";
 import { RequestBox } from "./request_box";
 import { SessionActs } from "./session_acts";
+import { Visible } from "./visible";
 
 interface Props {
   card: Card;
@@ -34,12 +35,19 @@ export const SessionRow = memo(function SessionRow({ card, open, onOpen, onDismi
       </h3>
       <span className="badge">
         <Icon aria-hidden="true" size={14} />
-        <span className="badge-text">{agentState.label}</span>
+        <span className="badge-text">
+          <Visible text={agentState.label} />
+        </span>
       </span>
       <Elapsed since={agentState.since} />
       <span className="row-place" title={card.cwd}>
-        {card.cwd !== undefined && projectOf(card.cwd)}
-        {card.branch !== undefined && <span className="row-branch"> {card.branch}</span>}
+        {card.cwd !== undefined && <Visible text={projectOf(card.cwd)} reading="code" />}
+        {card.branch !== undefined && (
+          <span className="row-branch">
+            {" "}
+            <Visible text={card.branch} reading="code" />
+          </span>
+        )}
       </span>
       <span className="row-harness" title={where && `Runs in ${fullPlaceOf(where)}`}>
         {[harnessName(card.harness), card.driven ? "driven" : placeOf(where)].filter(Boolean).join(" · ")}

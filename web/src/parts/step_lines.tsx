@@ -27,6 +27,7 @@ import { TEXT_CHARS_MAX } from "../limits";
 import type { LiveAnswer } from "../live_answer";
 import { MarkdownText } from "./markdown_text";
 import { Plain, ToolShown, toolBrief } from "./transcript_lines";
+import { Visible } from "./visible";
 
 /** Tries a failed run again; none where it cannot be. */
 export type RetryRun = (kind: "tools" | "hooks", run: string) => ReactNode;
@@ -98,7 +99,7 @@ const StepLine = memo(function StepLine({ step, thinking, retry }: LineProps) {
         <li className="step-note" data-look="trouble">
           <TriangleAlert aria-hidden="true" size={14} />
           <span>
-            <strong>{words(step.code)}</strong> {step.message}
+            <strong>{words(step.code)}</strong> <Visible text={step.message} />
           </span>
           <Time at={step.at} />
         </li>
@@ -148,8 +149,12 @@ function LiveLine({ live, known }: { live: LiveAnswer; known: readonly Step[] })
       {calls.map(({ callId, name, text: input }) => (
         <p key={callId} className="call-coming">
           <CircleDashed aria-hidden="true" size={14} />
-          <span className="tool-name">{name}</span>
-          <span className="tool-brief">{input.slice(-240)}</span>
+          <span className="tool-name">
+            <Visible text={name} reading="code" />
+          </span>
+          <span className="tool-brief">
+            <Visible text={input.slice(-240)} reading="code" />
+          </span>
         </p>
       ))}
       {ended === undefined && <p className="live-mark">answering</p>}
@@ -182,8 +187,12 @@ function ToolCard({ step, retry }: { step: ToolStep; retry: RetryRun | undefined
       <details className="step-card" data-status={look} data-call={step.id}>
         <summary>
           <Icon aria-hidden="true" size={14} className={look === "running" ? "turning" : undefined} />
-          <span className="tool-name">{step.name}</span>
-          <span className="tool-brief">{toolBrief(step.name, step.input)}</span>
+          <span className="tool-name">
+            <Visible text={step.name} reading="code" />
+          </span>
+          <span className="tool-brief">
+            <Visible text={toolBrief(step.name, step.input)} reading="code" />
+          </span>
           <span className="step-status">
             {word}
             {step.attempt > 1 && `, attempt ${step.attempt}`}
@@ -191,7 +200,11 @@ function ToolCard({ step, retry }: { step: ToolStep; retry: RetryRun | undefined
           <Took step={step} />
         </summary>
         <ToolShown name={step.name} input={step.input} />
-        {step.error !== undefined && <p className="step-error">{step.error}</p>}
+        {step.error !== undefined && (
+          <p className="step-error">
+            <Visible text={step.error} />
+          </p>
+        )}
         {step.output !== undefined && step.output !== "" && (
           <Plain text={step.output} className="code tool-output" />
         )}
@@ -209,7 +222,9 @@ function HookCard({ step, retry }: { step: HookStep; retry: RetryRun | undefined
       <div className="step-card is-hook" data-status={step.status}>
         <p className="step-line">
           <Webhook aria-hidden="true" size={14} />
-          <span className="tool-name">{step.name}</span>
+          <span className="tool-name">
+            <Visible text={step.name} reading="code" />
+          </span>
           <span className="tool-brief">hook after the tools</span>
           <span className="step-status">
             {word}
@@ -217,7 +232,11 @@ function HookCard({ step, retry }: { step: HookStep; retry: RetryRun | undefined
           </span>
           <Took step={step} />
         </p>
-        {step.error !== undefined && <p className="step-error">{step.error}</p>}
+        {step.error !== undefined && (
+          <p className="step-error">
+            <Visible text={step.error} />
+          </p>
+        )}
       </div>
       {step.status === "failed" && retry?.("hooks", step.id)}
     </li>

@@ -9,6 +9,7 @@ import type { ToolUse, TranscriptEntry } from "../wire";
 import { FileChanged } from "./file_changed";
 import { Folded } from "./folded";
 import { MarkdownText } from "./markdown_text";
+import { Visible } from "./visible";
 
 /** What was said and done, oldest first. */
 export function TranscriptLines({ entries }: { entries: readonly TranscriptEntry[] }) {
@@ -50,7 +51,11 @@ function Said({ entry, text }: { entry: TranscriptEntry; text: string }) {
 export function Plain({ text, className }: { text: string; className: string }) {
   return (
     <Folded all={pieces(text)} shownMax={1} noun="pieces of text">
-      {(parts) => <pre className={className}>{parts.join("")}</pre>}
+      {(parts) => (
+        <pre className={className}>
+          <Visible text={parts.join("")} reading={/\bcode\b/.test(className) ? "code" : "prose"} />
+        </pre>
+      )}
     </Folded>
   );
 }
@@ -66,8 +71,12 @@ function Tool({ tool }: { tool: ToolUse }) {
     <details className="tool" data-failed={tool.failed || undefined}>
       <summary>
         <ChevronRight aria-hidden="true" size={14} className="tool-arrow" />
-        <span className="tool-name">{tool.name}</span>
-        <span className="tool-brief">{toolBrief(tool.name, tool.input)}</span>
+        <span className="tool-name">
+          <Visible text={tool.name} reading="code" />
+        </span>
+        <span className="tool-brief">
+          <Visible text={toolBrief(tool.name, tool.input)} reading="code" />
+        </span>
         {tool.failed && (
           <span className="tool-failed">
             <CircleX aria-hidden="true" size={12} /> failed

@@ -7,7 +7,7 @@ import type { AnswerView, Card, SessionList } from "../../src/wire";
 import type { Between } from "./between";
 import { accessible, PHONE, picture, silence } from "./browser";
 import { ALL, answerable, card, detail, list } from "./sample";
-import { HAND, type Shown, stage } from "./stage";
+import { HAND, isRead, readThrough, type Shown, stage } from "./stage";
 
 const enter = stage();
 
@@ -177,6 +177,7 @@ test("a question is answered by its option, by text, or as one form", async () =
 
 test("a plan is approved with a mode, or sent back with what is wrong", async () => {
   const approving = await shown(answerable());
+  await readThrough(approving.at("plan"));
   await approving.at("plan").getByLabel("Mode after approval").selectOption("acceptEdits");
   await press(approving.at("plan"), "Approve");
   await approving.at("plan").getByText("Sent; waiting").waitFor();
@@ -280,6 +281,7 @@ test("keys answer the selected card, and never twice", async () => {
   await page.keyboard.press("y");
   await page.keyboard.press("j");
   await selects(page, "change");
+  await isRead(at("change"));
   await page.keyboard.press("y");
   await page.keyboard.press("y");
   await page.keyboard.press("n");
@@ -542,6 +544,9 @@ test("on a phone the buttons fit a thumb and stay in reach", async () => {
     if (size) expect([await button.innerText(), size.height >= 44]).toEqual([await button.innerText(), true]);
   }
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  // The end of it was not on the screen: it cannot be allowed yet.
+  expect(await allow.getAttribute("aria-disabled")).toBe("true");
+  await readThrough(at("change"));
   await allow.tap();
   await at("change").getByText("Sent; waiting").waitFor();
   await at("question").scrollIntoViewIfNeeded();
@@ -579,6 +584,7 @@ for (const [name, options] of [
     await at("command").getByRole("button", { name: "Allow", exact: true }).waitFor();
     await picture(page, `act-session-${name}`);
     await accessible(page);
+    await isRead(at("command"));
     await page.keyboard.press("y");
     await at("command").getByText("Sent; waiting").waitFor();
     await press(at("command"), "Interrupt");

@@ -172,15 +172,23 @@ test("a model that answers nothing is said to, and asked again", async () => {
     if (!answers) throw new Error("it is away");
     return { text: "Here I am." };
   });
-  const { page } = at;
+  const { page, model } = at;
   await begin(at, "Hello?");
+  // It is offered when nothing is tried again by itself any more: nobody races with a timer.
   const again = page.getByRole("button", { name: "Ask the model again" });
   await again.waitFor();
+  await conversationOf(page).locator(".step-note[data-reason=retries_exhausted]").waitFor();
+  const asked = model.asked.length;
+  expect(asked).toBe(1 + LLM_RETRIES);
   await picture(page, "drive-failed");
   answers = true;
   await again.click();
   await conversationOf(page).getByText("Here I am.").waitFor();
+  expect(model.asked).toHaveLength(asked + 1);
 });
+
+/** How often a model is asked again by itself (`LLM_RETRY_DELAYS_MS`). */
+const LLM_RETRIES = 2;
 
 /** In the middle of an answer that will ask for a tool, until it is let go. */
 function held(): { script: (told: string) => Scripted; release: () => void } {

@@ -7,7 +7,7 @@ import type { Card, SessionDetail } from "../../src/wire";
 import type { Between } from "./between";
 import { accessible, DESK, picture, type Tab } from "./browser";
 import { card, conversation, detail, driven, EDIT_REQUEST, list, NOTHING, ran } from "./sample";
-import { HAND, stage } from "./stage";
+import { HAND, isRead, stage } from "./stage";
 
 const enter = stage();
 
@@ -103,10 +103,12 @@ test("y allows and n denies what the session waits for", async () => {
   await tab.page.getByRole("button", { name: "Deny with message" }).click();
   await tab.page.getByLabel("Why it is denied").fill("Make it 20 MB");
   await tab.page.keyboard.press("Escape");
+  await isRead(tab.page.locator("[data-session]"));
   await tab.page.keyboard.press("n");
   await expect.poll(() => told(tab)).toHaveLength(1);
   tab.change({ requests: [{ ...EDIT_REQUEST, key: "req_c4" }] });
   await tab.page.locator("[data-key=req_c4]").waitFor();
+  await isRead(tab.page.locator("[data-session]"));
   await tab.page.keyboard.press("y");
   await expect
     .poll(() => told(tab))

@@ -49,3 +49,32 @@ export function stage(): (scene: Scene) => Promise<Shown> {
     return { ...tab, between, tell, at: (session) => tab.page.locator(`[data-session="${session}"]`) };
   };
 }
+
+/** What a card asks for may be allowed: the whole of it was on the screen, and for a moment. */
+export const isRead = (place: Locator): Promise<void> =>
+  place.locator('.answerable[data-reading="ready"]').first().waitFor();
+
+/** Scrolls through what a card asks for, as a reader does. */
+export async function readThrough(place: Locator): Promise<void> {
+  await place
+    .locator(".answerable")
+    .first()
+    .evaluate(async (box) => {
+      const isThere = () => box.getAttribute("data-reading") !== "unread";
+      const scrolls = (each: Element) => each.scrollHeight > each.clientHeight + 1;
+      const inner = [...box.querySelectorAll(".request .code, .plan")].filter(scrolls);
+      const outer: Element[] = [];
+      for (let each = box.parentElement; each; each = each.parentElement) if (scrolls(each)) outer.push(each);
+      for (const each of [...inner, ...outer]) {
+        each.scrollIntoView({ block: "nearest" });
+        each.scrollTop = 0;
+        for (let steps = 0; steps < 200 && !isThere(); steps += 1) {
+          const before = each.scrollTop;
+          each.scrollTop += Math.max(20, each.clientHeight / 3);
+          await new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame)));
+          if (each.scrollTop === before) break;
+        }
+      }
+    });
+  await isRead(place);
+}

@@ -33,7 +33,14 @@ const able = (can: Partial<Capabilities> = {}, more: Partial<Card> = {}) =>
 const command = asked("permission", { command: "npm test", description: "t" });
 
 test("a permission offers what its way can carry", () => {
-  const offer = { kind: "permission", key: "req_1", scopes: [], kept: [], canExplain: true };
+  const offer = {
+    kind: "permission",
+    key: "req_1",
+    scopes: [],
+    kept: [],
+    canExplain: true,
+    canAllow: true,
+  };
   expect(offerOf(able(), command)).toEqual({ ...offer, command: "npm test" });
   const kept = ["Bash(npm test:*) in this project"];
   const scopes = ["session", "always"] as const;
@@ -46,6 +53,23 @@ test("a permission offers what its way can carry", () => {
   const wordless = { ...command, takesChanges: false, takesWords: false };
   expect(offerOf(able(), wordless)).toEqual({ ...offer, canExplain: false });
   expect(offerOf(able(), asked("permission", { file_path: "/x", content: "y" }))).toEqual(offer);
+});
+
+test("what cannot be read whole cannot be allowed, and what hides nowhere is edited", () => {
+  const cut = offerOf(able(), { ...command, cut: true });
+  expect(cut).toMatchObject({ kind: "permission", canAllow: false });
+  expect(cut).not.toHaveProperty("command");
+  expect(keyed(cut, {}, "y")).toBeUndefined();
+  expect(keyed(cut, {}, "n")).toBeDefined();
+  const { input: _, text: __, ...silent } = command;
+  expect(offerOf(able(), silent)).toMatchObject({ canAllow: false });
+  const plan = offerOf(able(), { ...asked("plan", { plan: "# a" }), cut: true });
+  expect(keyed(plan, {}, "y")).toBeUndefined();
+  for (const hidden of ["ls \u202e", "r\u200bm", `ls${" ".repeat(500)}; rm`, "a\n\n\n\n\n\nb"]) {
+    const offer = offerOf(able(), asked("permission", { command: hidden }));
+    expect(offer).toMatchObject({ canAllow: true });
+    expect(offer).not.toHaveProperty("command");
+  }
 });
 
 test("what cannot be answered from here says why", () => {

@@ -274,3 +274,39 @@ test("what agents ask that we drive is understood, too", () => {
   });
   expect(command).toMatchObject({ kind: "command", command: 'node -e "console.log(1+1)"' });
 });
+
+test("a field beside the command is shown: a tool may run by any of them", () => {
+  const sly = { command: "ls", script: "rm -rf ~", args: ["-rf"], sandbox: false, reason: "r", note: null };
+  expect(shown(request("permission", sly, undefined, "mcp__run__it"))).toEqual({
+    kind: "command",
+    command: "ls",
+    reason: "r",
+    beside: 'script: rm -rf ~\nargs: ["-rf"]\nsandbox: false',
+  });
+  // The names of an agent's own book-keeping mean something else to a tool of somebody else's.
+  const named = { command: "ls", title: "rm -rf ~", parsed_cmd: "x" };
+  expect(shown(request("permission", named, undefined, "mcp__x"))).toMatchObject({
+    beside: "title: rm -rf ~\nparsed_cmd: x",
+  });
+  expect(shown(request("permission", { command: "ls", turn_id: "t" }, undefined, "Bash"))).toEqual({
+    kind: "command",
+    command: "ls",
+  });
+  const edit = { file_path: "/x", old_string: "a", new_string: "b", replace_all: true };
+  expect(shown(request("permission", edit, undefined, "Edit"))).toMatchObject({
+    beside: "replace_all: true",
+  });
+  const fetched = { url: "https://example.org", method: "POST", body: "secret" };
+  expect(shown(request("permission", fetched))).toMatchObject({ beside: "method: POST\nbody: secret" });
+  const plan = { plan: "# Plan", allowedPrompts: [{ tool: "Bash", prompt: "push" }] };
+  expect(shown(request("plan", plan))).toMatchObject({ beside: expect.stringContaining("push") as string });
+});
+
+test("the words of a command are told apart, and only a shell's script stands for the whole", () => {
+  const command = (words: unknown) => shown(request("permission", { command: words }));
+  expect(command(["rm", "a b", "it's"])).toMatchObject({ command: `rm 'a b' 'it'\\''s'` });
+  expect(command(["/tmp/evil", "-c", "ls"])).toMatchObject({ command: "/tmp/evil -c ls" });
+  expect(command(["/tmp/bash", "-lc", "ls"])).toMatchObject({ command: "/tmp/bash -lc ls" });
+  expect(command(["/usr/bin/zsh", "-c", "ls"])).toMatchObject({ command: "ls" });
+  expect(command(["ls", { x: 1 }])).toMatchObject({ command: '["ls",{"x":1}]' });
+});

@@ -354,7 +354,8 @@ impl Broker {
                 let answer = Decision::Deny { message: None, interrupt: true };
                 let Commanding { decision, by, key, .. } = commanding.clone();
                 let request = request.clone();
-                let answering = Answering { decision, request, by, rule: None, answer, key };
+                let (rule, revision) = (None, None);
+                let answering = Answering { decision, request, by, rule, answer, revision, key };
                 Ok(Plan::Answer(Box::new(answering)))
             }
             Command::Stop => {

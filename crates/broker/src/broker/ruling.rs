@@ -260,6 +260,7 @@ pub(super) fn answer_by(verdict: &Verdict, request: &RequestKey) -> Option<Answe
         by: By { who: "policy".to_owned(), device: "daemon".to_owned() },
         rule: Some(RuleName::new(rule)),
         answer,
+        revision: None,
         key: None,
     })
 }

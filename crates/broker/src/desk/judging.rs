@@ -12,7 +12,7 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, RequestKind};
 use qd_session::policy;
 
-use super::{Answering, Desk, DeskOutput, Judged, Post, Reach, Waits, recorded};
+use super::{Answering, Desk, DeskOutput, Judged, Post, Reach, Waits, recorded, revision_of};
 use crate::hook_intake::FrameId;
 use crate::limits::{JUDGING_MS, RULED_MS};
 
@@ -125,7 +125,7 @@ impl Desk {
         answering: Answering,
         outputs: &mut Vec<DeskOutput>,
     ) {
-        let Answering { decision, request, by, rule, answer, key } = answering;
+        let Answering { decision, request, by, rule, answer, revision: _, key } = answering;
         let (kind, input) = (RequestKind::Permission, call.arguments.to_string());
         let shown = Shown::new(kind, Some(call.name.clone()), None, Some(&input));
         let session = session.clone();
@@ -151,12 +151,14 @@ impl Desk {
         let input = asked.whole_input();
         let shown =
             Shown::new(RequestKind::Permission, Some(asked.tool.clone()), None, Some(&input));
+        let ask = Ask { tool: Some(asked.tool.clone()), input: Some(input), ..Ask::default() };
         let waits = Waits {
             session: session.clone(),
             harness,
             request,
             agent: asked.agent.clone(),
-            ask: Ask { tool: Some(asked.tool.clone()), input: Some(input), ..Ask::default() },
+            revision: revision_of(RequestKind::Permission, &ask),
+            ask,
             shown,
             hook: Some((frame, asked)),
             failed: None,

@@ -44,6 +44,8 @@ pub struct Answering {
     /// The rule that answers, if no person does.
     pub rule: Option<RuleName>,
     pub answer: Decision,
+    /// The version of the request that was shown; none where nobody was shown any.
+    pub revision: Option<String>,
     pub key: Option<IdempotencyKey>,
 }
 
@@ -61,6 +63,8 @@ pub struct Commanding {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Declined {
     Book(Refused),
+    /// The request asks for something else now than what the answer was given to.
+    Replaced,
     /// It cannot be done with this session, or by the way there is: a sentence for the operator.
     Impossible {
         why: String,
@@ -103,6 +107,8 @@ struct Waits {
     /// As whole as the agent's signals had it.
     ask: Ask,
     shown: Shown,
+    /// Changes with what is asked for.
+    revision: String,
     /// The forwarder that stays for its answer.
     hook: Option<(FrameId, Asked)>,
     /// The last answer that did not arrive.
@@ -200,6 +206,7 @@ impl Desk {
                 && (waits.shown.kind, &waits.ask) != (open.kind, ask)
             {
                 (waits.ask, waits.shown) = (ask.clone(), shown());
+                waits.revision = revision_of(open.kind, ask);
             }
             return;
         }
@@ -214,6 +221,7 @@ impl Desk {
             agent: open.agent.clone(),
             ask: ask.clone(),
             shown: shown(),
+            revision: revision_of(open.kind, ask),
             hook: None,
             failed: None,
             opened_at: now,
@@ -405,7 +413,7 @@ impl Desk {
         reach: Reach,
         outputs: &mut Vec<DeskOutput>,
     ) -> Result<Taken, Declined> {
-        let Answering { decision, request, by, rule, answer, key } = answering;
+        let Answering { decision, request, by, rule, answer, revision, key } = answering;
         let waits = self.open.get(&request);
         let (session, shown, task) = match waits {
             Some(waits) => {
@@ -419,6 +427,9 @@ impl Desk {
         };
         let is_answered = self.book.answer_to(&request).is_some();
         if let Some(waits) = waits.filter(|_| !is_answered) {
+            if revision.is_some_and(|shown| shown != waits.revision) {
+                return Err(Declined::Replaced);
+            }
             let why = match waits.way(reach) {
                 Some(way) => misfit(waits, way, &answer).or_else(|| waits.too_far(&answer, reach)),
                 None => Some(waits.why_not(reach)),
@@ -569,6 +580,11 @@ impl OpenRequest<'_> {
         self.waits.suggestions(reach)
     }
 
+    /// Which version of the request this is.
+    pub fn revision(&self) -> &str {
+        &self.waits.revision
+    }
+
     /// Whether a denial may say why.
     pub fn takes_words(&self, reach: Reach) -> bool {
         self.waits.takes_words(reach)
@@ -593,6 +609,14 @@ impl OpenRequest<'_> {
         self.waits.hook.is_some() && self.waits.agent.is_main() && !is_answered
     }
 }
+
+fn revision_of(kind: RequestKind, ask: &Ask) -> String {
+    let spelled = serde_json::json!([kind, ask.tool, ask.text, ask.input]).to_string();
+    Hash::of(&spelled).to_string()[..REVISION_DIGITS].to_owned()
+}
+
+/// Far more versions than one request ever has.
+const REVISION_DIGITS: usize = 16;
 
 impl Waits {
     fn takes_words(&self, reach: Reach) -> bool {

@@ -7,7 +7,7 @@ use qd_session::Session;
 use qd_session::id::TurnId;
 use qd_session::machine::{
     After, Again, AgentError, Batch, Event, Fate, HookLifecycle, Kind, Machine, PauseCause, Ready,
-    RetryTarget, RunStatus, State, ToolLifecycle, WayOn, transition,
+    RetryTarget, RetryTimer, RunStatus, State, ToolLifecycle, WayOn, transition,
 };
 use qd_session::moment::Timestamp;
 use qd_session::monitor::RequestKind;
@@ -120,6 +120,20 @@ fn error_of(state: &State) -> (Option<&AgentError>, Option<RetryTarget>) {
     }
 }
 
+/// Whether what failed comes again by itself. Who pressed Retry then would race with it.
+fn is_retry_due(state: &State) -> bool {
+    let State::Error { way_on, .. } = state else { return false };
+    match way_on {
+        WayOn::Llm { timer, .. } | WayOn::Tools { timer, .. } | WayOn::Hook { timer, .. } => {
+            *timer != RetryTimer::None
+        }
+        WayOn::Harness { .. } => false,
+    }
+}
+
+const RETRY_DUE: &str = "It is retried automatically in a moment.";
+const NOTHING_FAILED: &str = "nothing of it failed that could be tried again";
+
 fn again(way_on: &WayOn) -> Option<RetryTarget> {
     match way_on {
         WayOn::Llm { .. } => Some(RetryTarget::Llm),
@@ -144,7 +158,8 @@ pub fn capabilities(harness: Harness, session: &Session, machine: &Machine) -> C
         |question: bool| open.iter().any(|open| (open.kind == RequestKind::Question) == question);
     let paused = matches!(machine.state(), State::Paused { .. });
     let (_, retry) = error_of(machine.state());
-    let can_retry = retry.is_some_and(|target| takes(&Event::RetryRequested { target }));
+    let is_due = is_retry_due(machine.state());
+    let can_retry = !is_due && retry.is_some_and(|target| takes(&Event::RetryRequested { target }));
     let takes_answers = harness != Harness::Cline;
     let unasked = |why| if takes_answers { why } else { CLINE_CANNOT };
     let mut can = Capabilities {
@@ -170,7 +185,7 @@ pub fn capabilities(harness: Harness, session: &Session, machine: &Machine) -> C
         (can.can_resume, "canResume", "it is neither paused nor stopped"),
         (can.can_focus, "canFocus", "it is driven from here and in no terminal"),
         (can.can_pause, "canPause", &state),
-        (can.can_retry, "canRetry", "nothing of it failed that could be tried again"),
+        (can.can_retry, "canRetry", if is_due { RETRY_DUE } else { NOTHING_FAILED }),
     ];
     for (_, name, why) in lacking.into_iter().filter(|(has, _, _)| !has) {
         can.lacks(name, why);

@@ -24,7 +24,11 @@ pub struct Message {
     pub request_key: Option<RequestKey>,
     pub title: String,
     pub text: String,
-    /// What can be answered from the notice itself: `allow`, `deny`.
+    /// Which version of the request the text is of; an answer names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// What the notice offers: `allow`, `deny`, and `open` in the place of `allow` where its text is
+    /// not the whole of what would run.
     pub actions: &'static [&'static str],
     /// Where a click leads, on the page.
     pub path: String,
@@ -41,6 +45,7 @@ pub enum Pressing {
 }
 
 const ANSWERS: &[&str] = &["allow", "deny"];
+const ANSWERS_UNREAD: &[&str] = &["open", "deny"];
 
 impl Message {
     pub fn of(notice: &Notice) -> Self {
@@ -65,9 +70,12 @@ impl Message {
         message.text.clone_from(&matter.text);
         if let Ground::Request { key, answering, .. } = &matter.ground {
             message.request_key = Some(key.clone());
-            if matter.kind == Kind::Permission && *answering == Answering::FromHere {
-                message.actions = ANSWERS;
-            }
+            message.revision.clone_from(&matter.revision);
+            message.actions = match (matter.kind, answering) {
+                (Kind::Permission, Answering::FromHere) => ANSWERS,
+                (Kind::Permission, Answering::OnceRead) => ANSWERS_UNREAD,
+                _ => &[],
+            };
         }
         message
     }
@@ -96,6 +104,7 @@ impl Message {
             kind,
             session_id: None,
             request_key: None,
+            revision: None,
             title: title.to_owned(),
             text: String::new(),
             actions: &[],
@@ -103,10 +112,11 @@ impl Message {
         }
     }
 
-    /// Without what an agent wrote.
+    /// Without what an agent wrote, and so without Allow: nobody allows what they do not see.
     pub fn without_details(&self) -> Self {
         let text = if self.kind == "summary" { self.text.clone() } else { String::new() };
-        Self { text, ..self.clone() }
+        let actions = if self.actions == ANSWERS { ANSWERS_UNREAD } else { self.actions };
+        Self { text, actions, ..self.clone() }
     }
 
     pub fn json(&self) -> Vec<u8> {
@@ -161,7 +171,7 @@ mod tests {
         let matter = Matter::of_request(key, Kind::Permission, how, since, &widest, &widest);
         let session = SessionId::new("s".repeat(300));
         let told = Message::of(&Notice::Tell { session: session.clone(), matter: matter.clone() });
-        assert_eq!(told.actions, ["allow", "deny"]);
+        assert_eq!(told.actions, ["open", "deny"], "it was cut");
         assert!(told.json().len() <= PUSH_PAYLOAD_BYTES_MAX, "{}", told.json().len());
         let matters = vec![(session, matter); 50];
         let sum = Message::of(&Notice::Sum { tag: "summary:1".into(), matters });
@@ -171,16 +181,19 @@ mod tests {
 
     #[test]
     fn only_a_permission_that_can_be_given_from_here_has_buttons() {
-        for (kind, answering, count) in [
-            (Kind::Permission, Answering::FromHere, 2),
-            (Kind::Permission, Answering::Elsewhere, 0),
-            (Kind::Question, Answering::FromHere, 0),
-            (Kind::Plan, Answering::FromHere, 0),
+        let none: &[&str] = &[];
+        for (kind, answering, actions) in [
+            (Kind::Permission, Answering::FromHere, ANSWERS),
+            (Kind::Permission, Answering::OnceRead, ANSWERS_UNREAD),
+            (Kind::Permission, Answering::Elsewhere, none),
+            (Kind::Question, Answering::FromHere, none),
+            (Kind::Plan, Answering::FromHere, none),
         ] {
             let (key, how) = ("req_1".into(), (answering, Asker::Main));
             let matter = Matter::of_request(key, kind, how, Timestamp(1), "title", "text");
             let told = Message::of(&Notice::Tell { session: "a b/c".into(), matter });
-            assert_eq!(told.actions.len(), count, "{kind:?} {answering:?}");
+            assert_eq!(told.actions, actions, "{kind:?} {answering:?}");
+            assert!(!told.without_details().actions.contains(&"allow"));
             assert_eq!(told.path, "/sessions/a%20b%2Fc");
             assert_eq!(told.without_details().text, "");
         }

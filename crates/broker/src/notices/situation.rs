@@ -51,7 +51,8 @@ fn matter_of(card: &Card, request: &RequestView) -> Matter {
         Some(AnswerState::Sending) => Answering::UnderWay,
         Some(AnswerState::Delivered | AnswerState::Failed | AnswerState::Unclear) | None => {
             match request.way {
-                Some(_) => Answering::FromHere,
+                Some(_) if is_told_whole(card, request) => Answering::FromHere,
+                Some(_) => Answering::OnceRead,
                 None => Answering::Elsewhere,
             }
         }
@@ -75,6 +76,7 @@ fn matter_of(card: &Card, request: &RequestView) -> Matter {
     };
     let (how, text) = ((answering, asker), wanted(request));
     Matter::of_request(key, kind, how, request.since, &title, &text)
+        .of_revision(request.revision.clone())
 }
 
 /// The project, or else what the session is called.
@@ -89,7 +91,7 @@ const PLACE_CHARS_MAX: usize = 30;
 
 /// What the agent wants, in as few words as it has.
 fn wanted(request: &RequestView) -> String {
-    let input = request.input.as_ref();
+    let input = told(request);
     let field = |name: &str| input?.get(name)?.as_str().map(str::to_owned);
     let question = input
         .and_then(|input| input.get("questions")?.get(0)?.get("question")?.as_str())
@@ -101,3 +103,38 @@ fn wanted(request: &RequestView) -> String {
     let found = named.iter().find_map(|name| field(name)).or(command).or(question);
     found.or_else(|| request.text.clone()).unwrap_or_default()
 }
+
+/// What a tool was given. OpenCode's words for its rules stand around it.
+fn told(request: &RequestView) -> Option<&Value> {
+    let input = request.input.as_ref()?;
+    let is_wrapped = input.get("permission").is_some() && input.get("patterns").is_some();
+    if is_wrapped { input.get("metadata") } else { Some(input) }
+}
+
+/// Whether the one field that a notice shows is all that decides what runs: a command, and beside
+/// it nothing but words about it and an agent's own book-keeping.
+fn is_told_whole(card: &Card, request: &RequestView) -> bool {
+    let Some(fields) = told(request).and_then(Value::as_object) else { return false };
+    let is_mcp = request.tool.as_deref().is_none_or(|tool| tool.starts_with("mcp"));
+    let says_nothing = |(name, value): (&String, &Value)| match name.as_str() {
+        "command" => value.is_string(),
+        "description" | "reason" | "justification" => value.is_string() || value.is_null(),
+        "cwd" => value.as_str() == card.cwd.as_deref(),
+        name => value.is_null() || (!is_mcp && BOOK_KEEPING.contains(&name)),
+    };
+    !request.cut && fields.contains_key("command") && fields.iter().all(says_nothing)
+}
+
+/// Ids and times that Codex tells beside a command, and its own reading of the same command.
+const BOOK_KEEPING: [&str; 10] = [
+    "threadId",
+    "turnId",
+    "itemId",
+    "approvalId",
+    "environmentId",
+    "startedAtMs",
+    "kind",
+    "commandActions",
+    "availableDecisions",
+    "proposedExecpolicyAmendment",
+];

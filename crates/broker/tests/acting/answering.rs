@@ -43,6 +43,43 @@ fn the_second_answer_is_told_of_the_first_and_repeating_is_free() {
 }
 
 #[test]
+fn an_answer_to_what_was_shown_before_is_refused() {
+    let mut deck = Deck::new();
+    deck.asks(1);
+    let shown = deck.card.as_ref().expect("a card").requests[0].revision.clone();
+    let answers = |deck: &mut Deck, revision: Option<String>| {
+        let by = By { who: "operator".into(), device: "phone".into() };
+        let (decision, request) = (DecisionId::new("d"), deck.request());
+        let answering =
+            Answering { decision, request, by, rule: None, answer: allow(), revision, key: None };
+        let now = deck.now();
+        let (taken, outputs) = deck.broker.answer(now, answering);
+        deck.take(outputs);
+        taken.map(|taken| taken.standing)
+    };
+    assert_eq!(answers(&mut deck, Some("of another command".into())), Err(Declined::Replaced));
+    assert_eq!(deck.written(), [""; 0]);
+    assert!(deck.errands.is_empty());
+    assert_eq!(answers(&mut deck, shown), Ok(Standing::InFlight));
+}
+
+#[test]
+fn a_card_says_where_only_the_beginning_of_an_input_is_kept() {
+    for (length, is_cut) in [(1_000, false), (1 << 20, true)] {
+        let mut deck = Deck::new();
+        let content = format!("{}; rm -rf ~", "a".repeat(length));
+        for event in ["PreToolUse", "PermissionRequest"] {
+            deck.hook(json!({"hook_event_name": event, "tool_name": "Write", "tool_use_id": "c1",
+                "tool_input": {"file_path": "/x", "content": content}}));
+        }
+        deck.waits(10_000);
+        let request = deck.card.as_ref().expect("a card").requests[0].clone();
+        let shown = request.input.as_ref().expect("an input").to_string();
+        assert_eq!((request.cut, shown.contains("rm -rf")), (is_cut, !is_cut));
+    }
+}
+
+#[test]
 fn what_did_not_arrive_is_open_again() {
     let mut deck = Deck::new();
     deck.asks(1);
@@ -67,6 +104,7 @@ fn the_terminal_may_be_first() {
         by: By { who: "operator".into(), device: "phone".into() },
         rule: None,
         answer: allow(),
+        revision: None,
         key: None,
     };
     let now = deck.now();

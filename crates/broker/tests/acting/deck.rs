@@ -157,6 +157,7 @@ impl Deck {
             by: By { who: "operator".into(), device: name.into() },
             rule: None,
             answer,
+            revision: None,
             key: Some(IdempotencyKey::new(name)),
         };
         let now = self.now();

@@ -210,7 +210,15 @@ impl Deck {
         self.decisions += 1;
         let request = self.card().requests[0].key.clone().expect("a key");
         let decision = DecisionId::new(format!("dec_{}", self.decisions));
-        let answering = Answering { decision, request, by: by(), rule: None, answer, key: None };
+        let answering = Answering {
+            decision,
+            request,
+            by: by(),
+            rule: None,
+            answer,
+            revision: None,
+            key: None,
+        };
         let now = self.now();
         let (taken, outputs) = self.broker.answer(now, answering);
         self.take(outputs);

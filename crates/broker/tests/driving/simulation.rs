@@ -761,6 +761,7 @@ impl World {
         let answering = Answering {
             decision: self.decision(),
             request: key,
+            revision: None,
             by: by(),
             rule: None,
             answer,

@@ -9,12 +9,13 @@ use qd_broker::policy_file::PolicyFile;
 use qd_harness::Harness;
 use qd_harness::native::Piece;
 use qd_session::decision::{Answer, Body, Command, Decision, Scope, Standing};
-use qd_session::limits::LLM_SILENCE_MAX_MS;
+use qd_session::limits::{LLM_RETRY_DELAYS_MS, LLM_SILENCE_MAX_MS};
 use qd_session::logbook::Used;
 use qd_session::machine::{
     FailurePolicy, HarnessTrouble, HookConfig, Kind, Process, RetryTarget, Setup, ToolFilter,
     ToolOutcome, Tools, TroubleKind,
 };
+use qd_session::operator::Group;
 use qd_session::policy::{Preset, Tightening};
 use serde_json::json;
 
@@ -330,6 +331,28 @@ fn what_is_not_possible_is_refused_and_told_and_not_on_record() {
     );
     assert!(deck.records.is_empty());
     assert!(!deck.card().capabilities.can_resume);
+}
+
+#[test]
+fn a_retry_is_offered_when_none_is_due() {
+    let mut deck = Deck::native(Preset::Careful, Vec::new());
+    let mut turn = deck.prompt("Build it");
+    for delay_ms in LLM_RETRY_DELAYS_MS {
+        let (trouble, message) = (TroubleKind::Passing, "busy".into());
+        let trouble = HarnessTrouble { trouble, message, retry_after_ms: None };
+        deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
+        let card = deck.card();
+        assert_eq!(card.agent_state.group, Group::Autonomous, "it goes on by itself");
+        assert!(!card.capabilities.can_retry, "who presses it now races with the timer");
+        deck.waits(delay_ms * 2);
+        turn = deck.sending().turn;
+    }
+    let (trouble, message) = (TroubleKind::Passing, "busy".into());
+    let trouble = HarnessTrouble { trouble, message, retry_after_ms: None };
+    deck.reports(Report::Failed { turn, trouble, failure: None, used: Used::default() });
+    let card = deck.card();
+    assert_eq!(card.agent_state.group, Group::NeedsYou);
+    assert!(card.capabilities.can_retry);
 }
 
 #[test]

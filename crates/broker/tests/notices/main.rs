@@ -222,7 +222,7 @@ fn a_browser_is_told_what_only_it_can_read_and_told_again_when_it_is_settled() {
     let daemon = Daemon::start(&folder, settings(&folder.0));
     let browser = Browser::new();
     let device = daemon.subscribe(browser.subscription(&receiver.url("/push/1")), now_s());
-    assert_eq!(device.expect("a device").label, "A phone");
+    assert_eq!(device.expect("a device").label, "A ⟨U+202E⟩phone");
     daemon.asks("s1", "make <b>release</b>");
 
     let push = receiver.next();

@@ -44,8 +44,7 @@ pub fn unified(name: &str, old: Option<&str>, new: Option<&str>, paint: Paint) -
 
 /// A settings file may hold anything; a terminal shall not obey it.
 fn shown(line: &str) -> String {
-    let line: String =
-        line.chars().map(|c| if c.is_control() && c != '\t' { '·' } else { c }).collect();
+    let line = qd_session::visible::visible_code(line);
     if line.chars().count() <= LINE_CHARS_MAX {
         return line;
     }
@@ -75,7 +74,7 @@ mod tests {
     fn a_diff_shows_what_changes_and_a_little_around_it() {
         let old = "a\nb\nc\nd\ne\nf\n";
         let new = "a\nb\nc\nd\nE\x1b[2J\nf";
-        let expected = "--- s.json\n+++ s.json\n@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n-f\n+E·[2J\n+f\n\\ No newline at end of file\n";
+        let expected = "--- s.json\n+++ s.json\n@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n-f\n+E⟨U+001B⟩[2J\n+f\n\\ No newline at end of file\n";
         assert_eq!(unified("s.json", Some(old), Some(new), Paint::Plain), expected);
     }
 

@@ -1,7 +1,7 @@
 //! The board as lines of text.
 //!
 //! Pure: a board, a time and a size in, lines and the time of the next tick out. Everything an
-//! agent wrote passes through [`plain`] on its way.
+//! agent wrote passes through [`plain`] or [`plain_code`] on its way.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
 
 use super::board::{Board, Link, Row, Waiting};
-use crate::session_line::{age, age_holds_ms, heading, plain};
+use crate::session_line::{age, age_holds_ms, heading, plain, plain_code};
 
 /// Columns of a session's line: label, age and agent are fixed; title and place share the rest.
 const LABEL_COLUMNS: usize = 30;
@@ -169,7 +169,7 @@ impl Painter {
             RequestKind::Permission => "permission",
         };
         let age = age(self.now.ms_since(request.since));
-        let what = [request.tool.as_deref().map(plain), asked(request)];
+        let what = [request.tool.as_deref().map(plain_code), asked(request)];
         let what = what.into_iter().flatten().filter(|part| !part.is_empty());
         let what = what.collect::<Vec<_>>().join(": ");
         let line = format!("    waits {age:>AGE_COLUMNS$}  {kind} {what}");
@@ -247,7 +247,7 @@ fn text(line: Line<'static>) -> Entry {
 
 /// The folder, and the branch where it is known.
 fn place(row: &Row) -> String {
-    let folder = plain(row.cwd.as_deref().unwrap_or_default());
+    let folder = plain_code(row.cwd.as_deref().unwrap_or_default());
     match row.branch.as_deref().map(plain).filter(|branch| !branch.is_empty()) {
         Some(branch) => format!("{folder} ({branch})"),
         None => folder,
@@ -261,7 +261,7 @@ fn asked(request: &Waiting) -> Option<String> {
     let part = input.and_then(|input| told.iter().find_map(|key| input.get(key)));
     let written = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let text = part.map(written).or_else(|| request.text.clone()).or_else(|| input.map(written))?;
-    Some(plain(&text.chars().take(TEXT_CHARS_MAX).collect::<String>()))
+    Some(plain_code(&text.chars().take(TEXT_CHARS_MAX).collect::<String>()))
 }
 
 fn width(text: &str) -> usize {

@@ -114,6 +114,7 @@ pub async fn tool(
             by: caller.clone().by(),
             rule: None,
             answer: decision,
+            revision: None,
             key: None,
         };
         let taken = server.handle().decide(answering).await?;

@@ -39,9 +39,13 @@ fn waiting(daemon: &Daemon) -> (UnixStream, String) {
 }
 
 fn decide<'a>(daemon: &'a Daemon, key: &str, decision: &Value) -> Request<'a> {
+    answered(daemon, key, &json!({"decision": decision}))
+}
+
+fn answered<'a>(daemon: &'a Daemon, key: &str, body: &Value) -> Request<'a> {
     let request = daemon.request("POST", &format!("/api/requests/{key}/decision"));
     let request = request.token(Scope::Operate).with(HEADER, "1");
-    request.with("content-type", "application/json").body(json!({"decision": decision}).to_string())
+    request.with("content-type", "application/json").body(body.to_string())
 }
 
 /// Answers from another thread, because the answer waits for its delivery.
@@ -76,6 +80,28 @@ fn who_answers_second_is_told_of_the_first() {
     assert_eq!((status, &conflict["code"]), (409, &json!("already_answered")), "{body}");
     assert_eq!(conflict["first"]["decision"]["type"], "allow", "{body}");
     assert_eq!(conflict["first"]["state"], "delivered", "{body}");
+}
+
+/// Who answers names what they were shown: an answer to another command, or to a request that is
+/// gone, reaches no agent.
+#[test]
+fn an_answer_to_what_was_shown_before_reaches_nobody() {
+    let daemon = Daemon::start("replaced");
+    let (mut stream, key) = waiting(&daemon);
+    let list = daemon.request("GET", "/api/requests").token(Scope::Operate).json();
+    let revision = list["requests"][0]["request"]["revision"].clone();
+    assert!(revision.is_string(), "{list}");
+    let allow = |revision: &Value| json!({"decision": {"type": "allow"}, "revision": revision});
+    let stale = answered(&daemon, &key, &allow(&json!("0123456789abcdef"))).refused();
+    assert_eq!(stale, (409, "replaced".into()));
+    let gone = answered(&daemon, "req_0123456789abcdef", &allow(&revision)).refused();
+    assert_eq!(gone, (404, "no_such_request".into()));
+    let open = answered(&daemon, &key, &allow(&revision)).open();
+    let given = std::thread::spawn(move || answer(open));
+    // The first that it hears is the answer to what it asked.
+    told(&mut stream, ALLOWED);
+    stream.write_all(&[hook_intake::ACK]).expect("sent");
+    assert_eq!(given.join().expect("no panic").0, 200);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn a_device_subscribes_is_listed_and_is_taken_off_the_list() {
     let device = subscribe("https://push.example/a").json();
     assert_eq!(
         (&device["label"], &device["service"]),
-        (&json!("Firefox on Linux"), &json!("push.example"))
+        (&json!("Firefox on⟨U+202E⟩ Linux"), &json!("push.example"))
     );
     assert!(!device.to_string().contains("/a"), "its address is a secret");
     // It comes again, and is the same.

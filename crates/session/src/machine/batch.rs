@@ -27,6 +27,9 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    /// The one field of arguments that were too long or too deep to be kept.
+    pub const SHORTENED: &str = "shortened";
+
     /// As the journal can hold it. An agent's own tools may be given anything; of what is too long
     /// or too deep the beginning is kept under a name that no rule looks for, so that a person is
     /// asked about it.
@@ -37,7 +40,7 @@ impl ToolCall {
         }
         let mut text = arguments.to_string();
         text.truncate(text.floor_char_boundary(SHOWN_INPUT_BYTES_MAX));
-        Self { arguments: json!({ "shortened": text }), ..self }
+        Self { arguments: json!({ Self::SHORTENED: text }), ..self }
     }
 }
 

@@ -1,8 +1,9 @@
 //! What there is to tell of one session.
 
 use crate::id::{NoticeTag, RequestKey, SessionId};
-use crate::limits::{NOTICE_TEXT_CHARS_MAX, NOTICE_TITLE_CHARS_MAX};
+use crate::limits::{NOTICE_ALLOW_CHARS_MAX, NOTICE_TEXT_CHARS_MAX, NOTICE_TITLE_CHARS_MAX};
 use crate::moment::Timestamp;
+use crate::visible::{visible_code, visible_prose};
 
 use super::Kind;
 
@@ -24,6 +25,8 @@ pub struct Matter {
     pub title: String,
     /// What an agent wrote, as plain text.
     pub text: String,
+    /// Which version of the request it tells of; an answer names it.
+    pub revision: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub enum Asker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answering {
     FromHere,
+    /// From the page, which shows all of it: a notice has room for a part only.
+    OnceRead,
     /// Where it was started, only.
     Elsewhere,
     /// An answer is on its way, a person's or a rule's.
@@ -66,7 +71,8 @@ impl Matter {
             ground: Ground::State,
             since,
             title: title_of(title),
-            text: text_of(text),
+            text: plain(text, NOTICE_TEXT_CHARS_MAX),
+            revision: None,
         }
     }
 
@@ -86,8 +92,19 @@ impl Matter {
         text: &str,
     ) -> Self {
         let tag = NoticeTag::new(key.as_str());
+        let is_whole = text_fits(kind, text) && title_of(title) == title;
+        let answering = match answering {
+            Answering::FromHere if kind == Kind::Permission && !is_whole => Answering::OnceRead,
+            other => other,
+        };
         let ground = Ground::Request { key, answering, asker };
-        Self { tag, kind, ground, since, title: title_of(title), text: text_of(text) }
+        let text = text_of(kind, text);
+        Self { tag, kind, ground, since, title: title_of(title), text, revision: None }
+    }
+
+    /// The same, of one version of its request.
+    pub fn of_revision(self, revision: Option<String>) -> Self {
+        Self { revision, ..self }
     }
 
     pub(super) fn is_state(&self) -> bool {
@@ -111,19 +128,32 @@ fn title_of(text: &str) -> String {
     plain(text, NOTICE_TITLE_CHARS_MAX)
 }
 
-fn text_of(text: &str) -> String {
-    plain(text, NOTICE_TEXT_CHARS_MAX)
+fn text_of(kind: Kind, text: &str) -> String {
+    match kind {
+        Kind::Permission => one_line(&visible_code(text), NOTICE_TEXT_CHARS_MAX),
+        Kind::Question | Kind::Plan | Kind::Error | Kind::Limit | Kind::Idle | Kind::Delivered => {
+            plain(text, NOTICE_TEXT_CHARS_MAX)
+        }
+    }
 }
 
-/// What somebody wrote as one line of plain text: no control characters, none that turn the
-/// direction of what follows or hide in it, bounded.
+/// Whether a notice shows the text as it is: on one line, with nothing cut, escaped or joined, and
+/// so short that no device cuts it again.
+fn text_fits(kind: Kind, text: &str) -> bool {
+    let is_short = (1..=NOTICE_ALLOW_CHARS_MAX).contains(&text.chars().count());
+    is_short && text_of(kind, text) == text.trim()
+}
+
+/// What somebody wrote as one bounded line of plain text; characters that hide or move others are
+/// shown as marks.
 pub fn plain(text: &str, chars_max: usize) -> String {
-    let visible = |letter: &char| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let spaced = text.chars().filter(visible);
-    let spaced = spaced.map(|letter| if letter.is_control() { ' ' } else { letter });
+    one_line(&visible_prose(text), chars_max)
+}
+
+fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     let (mut count, mut gap) = (0, false);
-    for letter in spaced {
+    for letter in text.chars() {
         if letter.is_whitespace() {
             gap = !line.is_empty();
             continue;
@@ -146,23 +176,52 @@ pub fn plain(text: &str, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::*;
 
     #[test]
     fn what_an_agent_wrote_is_one_bounded_line() {
         for (text, max, expected) in [
             ("ls -la", 10, "ls -la"),
-            ("  a\n\n\tb\u{7}c  ", 10, "a b c"),
-            ("rm\u{202e}fdp.exe\u{2066}\u{200b}", 20, "rmfdp.exe"),
+            ("  a\n\n\tb c  ", 10, "a b c"),
+            ("rm\u{202e}fdp.exe", 20, "rm⟨U+202E⟩fdp.exe"),
             ("abcdef", 6, "abcdef"),
             ("abcdefg", 6, "abcde…"),
             ("abcde fg", 6, "abcd…"),
             ("ééééééé", 4, "ééé…"),
-            ("\u{1b}[31mred", 20, "[31mred"),
+            ("\u{1b}[31mred", 20, "⟨U+001B⟩[31mred"),
             ("", 4, ""),
         ] {
             assert_eq!(plain(text, max), expected, "{text:?}");
             assert!(plain(text, max).chars().count() <= max);
         }
+    }
+
+    #[test]
+    fn allow_is_on_a_notice_only_where_it_shows_the_whole_command_as_it_is() {
+        let answering = |title: &str, text: &str| {
+            let how = (Answering::FromHere, Asker::Main);
+            let (key, since) = (RequestKey::new("req_1"), Timestamp(1));
+            let matter = Matter::of_request(key, Kind::Permission, how, since, title, text);
+            match matter.ground {
+                Ground::Request { answering, .. } => answering,
+                Ground::State => panic!("it is of a request"),
+            }
+        };
+        assert_eq!(answering("atlas: allow Bash?", "cargo test"), Answering::FromHere);
+        for text in [
+            &format!("echo ok{} ; rm -rf ~", " ".repeat(500)),
+            &"x".repeat(NOTICE_ALLOW_CHARS_MAX + 1),
+            "ls\nrm -rf ~",
+            "ls  -l",
+            "echo \u{202e}hs.fdp",
+            "r\u{200b}m",
+            "ls\u{a0}-l",
+            "ls\rrm",
+            "",
+        ] {
+            assert_eq!(answering("atlas: allow Bash?", text), Answering::OnceRead, "{text:?}");
+        }
+        let long_tool = format!("atlas: allow {}?", "mcp__".repeat(20));
+        assert_eq!(answering(&long_tool, "cargo test"), Answering::OnceRead);
     }
 }
