@@ -70,7 +70,8 @@ fn a_session_at_rest_takes_two_kilobytes_and_a_restart_no_more_than_what_runs() 
     let all = daemon.used();
     let each = all.live.saturating_sub(nothing.live) / SESSIONS;
     println!("{each} bytes a session; {nothing:?} without any, {all:?} with {SESSIONS}");
-    assert!(each <= RESTING_BYTES_MAX, "{each} bytes a session");
+    // Some room is for those with longer names and paths than these.
+    assert!(each <= RESTING_BYTES_MAX * 3 / 4, "{each} bytes a session");
     let above = all.peak.saturating_sub(all.live.max(nothing.peak));
     assert!(above <= AWAKE_BYTES_MAX, "the start took {above} bytes more than what runs");
 
