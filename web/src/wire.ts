@@ -16,6 +16,7 @@ import type {
 } from "./wire.gen";
 
 export type {
+  About,
   AgentState,
   Answer,
   AnswerState,
@@ -47,6 +48,7 @@ export type {
   SubagentView,
   Summary,
   ToolUse,
+  Trouble,
   UsageReport,
   UsageRow,
   UsageView,
