@@ -31,6 +31,7 @@ import { NewSessionDialog } from "./parts/new_session_dialog";
 import { NoticeLine } from "./parts/notice_line";
 import { Palette, type PaletteLine } from "./parts/palette";
 import { TopBar } from "./parts/top_bar";
+import { TroubleBanner } from "./parts/trouble_banner";
 import { navigate, type Route, routeOf, sessionPath, usePath } from "./route";
 import { nextTheme, set, useSettings } from "./settings";
 import { signOut } from "./sign_out";
@@ -111,6 +112,7 @@ export function App({ signInCode }: { signInCode: string | undefined }) {
         onKeys={() => setOpen("keys")}
       />
       {known && <LinkBanner link={link} retry={retry} />}
+      {known && isSignedIn && <TroubleBanner />}
       <main id="main" tabIndex={-1}>
         <h1 className="visually-hidden">{PAGE_NAMES[route.page]}</h1>
         {shown()}

@@ -24,6 +24,9 @@ export const FLUSH_MS_MIN = 50;
 /** A hidden tab gets no frames, and its title counts all the same. */
 export const HIDDEN_FLUSH_MS = 250;
 
+/** Between two looks whether something is wrong with the daemon itself. */
+export const TROUBLES_EVERY_MS = 15_000;
+
 /** A request that is no stream and has not answered is given up. */
 export const REQUEST_MS_MAX = 20_000;
 

@@ -338,6 +338,8 @@ export interface Health {
   sessions: number;
   /** Those of them that lay in the spool. */
   spooled: number;
+  /** What is wrong now, each with what to do about it. */
+  troubles: Trouble[];
   /** Hooks of agents that are not known here. */
   unknown: number;
 }
@@ -721,6 +723,17 @@ export interface ToolUse {
   name: string;
   output?: string;
 }
+
+/** Something that keeps the board from being true or the journal from being whole. */
+export interface Trouble {
+  /** What to do about it. */
+  advice: string;
+  kind: TroubleKind;
+  /** What happened, in a sentence. */
+  what: string;
+}
+
+export type TroubleKind = "journal_unwritable" | "journal_gap" | "journal_written_anew" | "hooks_dropped" | "watches_exhausted" | "few_open_files";
 
 /** One model request and its stream, `turn_<uuid>`. On the wire it is the `streamId`. */
 export type TurnId = string;

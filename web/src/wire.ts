@@ -16,6 +16,7 @@ import type {
 } from "./wire.gen";
 
 export type {
+  About,
   AgentState,
   Answer,
   AnswerState,
@@ -48,6 +49,7 @@ export type {
   SubagentView,
   Summary,
   ToolUse,
+  Trouble,
   UsageReport,
   UsageRow,
   UsageView,

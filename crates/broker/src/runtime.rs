@@ -9,7 +9,9 @@ mod driving;
 mod errands;
 mod handle;
 mod held;
+mod journal_watch;
 mod tap;
+mod troubles;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +43,10 @@ pub use self::handle::{
 };
 use self::handle::{Gather, Order, Waited};
 use self::held::{Coming, Held, let_go_next};
+use self::journal_watch::JournalWatch;
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
+pub use self::troubles::{Trouble, TroubleKind, gaps};
 use self::waiting::Waiting;
 pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
@@ -50,14 +54,14 @@ use crate::broker::{Broker, Input, Output, Staying};
 use crate::desk::Carried;
 use crate::detail::{Attached, Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
-use crate::hook_intake::{Admission, Frame, KnownIds, Spool};
+use crate::hook_intake::{Admission, Frame, KnownIds, Losses, Spool};
 use crate::layers_file::LayersFile;
 use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
 use crate::policy_file::PolicyFile;
 use crate::private_places::PrivatePlaces;
 use crate::sources::codex_daemon::CodexDaemon;
 use crate::sources::doorbell::{Doorbell, Rings};
-use crate::sources::files::{Files, News};
+use crate::sources::files::{FileNotice, Files, News};
 use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
@@ -65,7 +69,7 @@ use crate::sources::places::{Place, PlaceKind, places};
 use crate::sources::processes::Process;
 use crate::sources::repositories::Repositories;
 use crate::sources::terminal::{Located, Locator};
-use crate::sources::watch::{Root, Tells};
+use crate::sources::watch::{Notice, Root, Tells};
 use crate::telemetry::{Exporter, Telemetry};
 
 /// Where to look and where to remember.
@@ -98,6 +102,9 @@ impl Settings {
 pub struct Runtime {
     broker: Broker,
     journal: Journal,
+    journal_path: PathBuf,
+    /// Rings when somebody may have taken the journal away.
+    journal_watch: JournalWatch,
     files: Files,
     holders: Holders,
     locator: Locator,
@@ -111,6 +118,10 @@ pub struct Runtime {
     /// There may be something in the spool. It is older than what comes over the socket now, so
     /// it is taken first.
     spool_due: bool,
+    /// What forwarders could not keep: as the last daemon told it, and as it is now.
+    losses: (Losses, Losses),
+    /// Folders are listed now and then, as they cannot be watched.
+    is_short_of_watches: bool,
     /// Something in the spool was in flight from the socket as well when we last looked.
     spool_overlaps: bool,
     layers: WatchedLayers,
@@ -174,6 +185,8 @@ impl Runtime {
         let (journal, opened) = Journal::open(settings.journal(), qd_store::Settings::default())
             .map_err(Error::Journal)?;
         report(&opened);
+        let journal_watch = JournalWatch::of(&settings.journal())?;
+        let told = troubles::losses_told(&journal);
         let spool = Spool::open(&settings.spool())?;
         let spool_bell =
             Doorbell::at("qd-spool", vec![frames_in(settings.spool())], Rings::ForNews)?;
@@ -196,6 +209,8 @@ impl Runtime {
         let mut runtime = Self {
             broker,
             journal,
+            journal_path: settings.journal(),
+            journal_watch,
             files,
             holders,
             locator,
@@ -206,6 +221,8 @@ impl Runtime {
             spool_bell,
             spool_due: true,
             spool_overlaps: false,
+            losses: (told, told),
+            is_short_of_watches: false,
             layers,
             policy,
             repositories: Repositories::of(&settings.home),
@@ -271,6 +288,8 @@ impl Runtime {
                 biased;
                 () = stopped(&mut self.stop) => break,
                 settled = self.writing.settled() => self.settle(settled)?,
+                // What comes of it is in the journal's health.
+                () = self.journal_watch.rung() => drop(self.journal.check()),
                 () = self.spool_bell.rung(), if room => self.spool_due = true,
                 () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
                     self.drain_spool();
@@ -422,7 +441,8 @@ impl Runtime {
             Order::Spawn { wanted, reply } => self.spawn(now, *wanted, reply),
             Order::Offers { reply } => handle::answer(reply, self.offers()),
             Order::Health { reply } => {
-                let health = Health { sessions: self.broker.len(), ..self.health.clone() };
+                let (sessions, troubles) = (self.broker.len(), self.troubles());
+                let health = Health { sessions, troubles, ..self.health.clone() };
                 handle::answer(reply, health);
             }
             Order::Meter { reply } => handle::answer(reply, self.telemetry.meter()),
@@ -611,6 +631,11 @@ impl Runtime {
                 self.recheck_carriers();
             }
             Some(News::Notice(notice)) => {
+                match notice {
+                    FileNotice::Watch(Notice::WatchesExhausted) => self.is_short_of_watches = true,
+                    FileNotice::Watch(Notice::WatchesSuffice) => self.is_short_of_watches = false,
+                    _ => {}
+                }
                 self.health.notices += 1;
                 warn!(?notice, "session files");
             }
@@ -660,6 +685,7 @@ impl Runtime {
         self.spool_overlaps |= batch.in_flight > 0;
         if batch.frames.is_empty() {
             self.spool_due = false;
+            self.count_losses();
             return;
         }
         for frame in &batch.frames {
@@ -962,6 +988,13 @@ fn report(opened: &Opened) {
     if let Some(damaged) = &opened.set_aside {
         warn!(path = %damaged.path.display(), reason = damaged.reason,
             "the journal was damaged and lies there now");
+    }
+    if let Some(gap) = &opened.gap {
+        warn!(
+            entries = gap.entries,
+            records = gap.records,
+            "the journal is not all that was written"
+        );
     }
     info!(entries = opened.entries, sessions = opened.sessions, "journal opened");
 }

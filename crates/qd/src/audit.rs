@@ -5,11 +5,12 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use qd_broker::runtime::gaps;
 use qd_session::decision::{Body, Broken, By, Chain, Command, Decision, Record, Shown};
 use qd_session::id::DecisionId;
 use qd_session::machine::RetryTarget;
 use qd_session::visible::visible_code;
-use qd_store::{DecisionLog, Ends};
+use qd_store::{DecisionLog, Ends, Head};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -48,7 +49,10 @@ pub fn audit(args: &AuditArgs, paths: &Paths) -> Result<()> {
     for flaw in &found.flaws {
         eprintln!("! {flaw}");
     }
-    match found.flaws.len() {
+    for missing in &found.missing {
+        eprintln!("! {missing}");
+    }
+    match found.flaws.len() + found.missing.len() {
         0 => Ok(()),
         count => Err(Exit::Broken(count).into()),
     }
@@ -59,6 +63,8 @@ pub fn audit(args: &AuditArgs, paths: &Paths) -> Result<()> {
 struct Found {
     shown: Vec<(Record, String)>,
     flaws: Vec<Broken>,
+    /// What was written once and is not there, a sentence each.
+    missing: Vec<String>,
     count: u64,
     ends: Ends,
 }
@@ -67,7 +73,17 @@ struct Found {
 /// journal's log from being tidied.
 fn read(args: &AuditArgs, paths: &Paths) -> Result<Found, qd_store::Error> {
     let mut found = Found::default();
-    let Some(log) = DecisionLog::open(&paths.journal())? else { return Ok(found) };
+    let path = paths.journal();
+    let gaps = gaps(&path).into_iter();
+    found.missing.extend(gaps.map(|gap| format!("{}. {}", gap.what, gap.advice)));
+    // Before the journal: what is written meanwhile is in the journal first.
+    let head = Head::read(&path)?;
+    let Some(log) = DecisionLog::open(&path)? else {
+        found.missing.extend(head.map(|head| lacks(head.entries, head.last.seq)));
+        return Ok(found);
+    };
+    let missing = head.map(|head| log.missing(&head)).transpose()?.flatten();
+    found.missing.extend(missing.map(|(entries, records)| lacks(entries, records)));
     let mut decisions = BTreeSet::new();
     let mut chain = None;
     found.ends = log.follow(|ends, stored| {
@@ -85,6 +101,14 @@ fn read(args: &AuditArgs, paths: &Paths) -> Result<Found, qd_store::Error> {
     let chain = chain.unwrap_or_else(|| Chain::after(found.ends.dropped));
     found.flaws.extend(chain.end(found.ends.last).err());
     Ok(found)
+}
+
+/// No daemon has noticed it yet.
+fn lacks(entries: u64, records: u64) -> String {
+    format!(
+        "The journal was taken away or replaced by an older one; missing: {entries} entries and \
+         {records} decisions"
+    )
 }
 
 /// What follows a decision names the decision and not its session.
@@ -109,11 +133,11 @@ fn write_verdict(out: &mut impl Write, args: &AuditArgs, found: &Found) -> io::R
         let broken: Vec<Value> = found.flaws.iter().map(flaw).collect();
         let verdict = json!({
             "records": found.count, "dropped": dropped.seq, "last": last.seq,
-            "lastHash": last.hash.to_string(), "broken": broken,
+            "lastHash": last.hash.to_string(), "broken": broken, "missing": found.missing,
         });
         return writeln!(out, "{verdict:#}");
     }
-    if found.flaws.is_empty() {
+    if found.flaws.is_empty() && found.missing.is_empty() {
         writeln!(
             out,
             "{} records, each as it was written; the last is {}",

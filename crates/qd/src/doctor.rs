@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use qd_broker::runtime::{Trouble, TroubleKind, gaps};
 use qd_server::About;
 use serde_json::json;
 
@@ -57,6 +58,7 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     let (about, mut findings) = daemon(paths).await;
     findings.push(machine::runtime_folder(paths, about.is_some()));
     findings.extend(about.as_ref().map(journal));
+    findings.extend(troubles(paths, about.as_ref()));
     findings.extend(files::rights(paths));
     findings.push(files::socket(&paths.socket));
     findings.extend(files::spool(paths, about.is_some()));
@@ -68,7 +70,9 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.push(agents::forwarder());
     findings.extend(about.as_ref().map(agents::unknown));
     findings.extend(about.as_ref().map(notices));
-    findings.push(machine::watches(paths));
+    if !has_trouble(about.as_ref(), TroubleKind::WatchesExhausted) {
+        findings.push(machine::watches(paths));
+    }
     findings.push(machine::port(about.as_ref()));
     findings.push(machine::clock(paths));
     findings.push(sandbox::sandbox(paths).await);
@@ -121,12 +125,34 @@ fn notices(about: &About) -> Finding {
     }
 }
 
+/// What the daemon knows to be wrong now; what the journal lacks is told without one, too.
+fn troubles(paths: &Paths, about: Option<&About>) -> Vec<Finding> {
+    let of_daemon = about.into_iter().flat_map(|about| about.health.troubles.clone());
+    let of_daemon = of_daemon.filter(|trouble| trouble.kind != TroubleKind::JournalGap);
+    let all = gaps(&paths.journal()).into_iter().chain(of_daemon);
+    let finding = |Trouble { kind, what, advice }: Trouble| match kind {
+        // The check of the journal says it, and that of the spool.
+        TroubleKind::JournalUnwritable | TroubleKind::HooksDropped => None,
+        TroubleKind::JournalGap => Some(Finding::bad("journal gap", what).advise(advice)),
+        TroubleKind::JournalWrittenAnew => {
+            Some(Finding::warn("journal place", what).advise(advice))
+        }
+        TroubleKind::WatchesExhausted => Some(Finding::warn("file watches", what).advise(advice)),
+        TroubleKind::FewOpenFiles => Some(Finding::warn("open files", what).advise(advice)),
+    };
+    all.filter_map(finding).collect()
+}
+
+fn has_trouble(about: Option<&About>, kind: TroubleKind) -> bool {
+    about.is_some_and(|about| about.health.troubles.iter().any(|trouble| trouble.kind == kind))
+}
+
 fn journal(about: &About) -> Finding {
     const CHECK: &str = "journal";
     let health = &about.health;
     match (&health.journal_error, health.dropped) {
         (Some(error), _) => Finding::bad(CHECK, format!("nothing can be written: {error}"))
-            .advise("make room on the disk; what agents report meanwhile waits in the spool"),
+            .advise("make room on the disk, or close the program that has the journal open; what agents report meanwhile waits in the spool"),
         (None, 0) => Finding::ok(CHECK, format!("{} sessions known", health.sessions)),
         (None, dropped) => {
             Finding::warn(CHECK, format!("{dropped} entries could not be written and are lost"))

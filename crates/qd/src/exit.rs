@@ -35,9 +35,11 @@ impl fmt::Display for Exit {
             Self::NoSession(message) => f.write_str(message),
             Self::Unwell(1) => f.write_str("one thing is bad"),
             Self::Unwell(count) => write!(f, "{count} things are bad"),
-            Self::Broken(1) => f.write_str("the records of decisions are broken in one place"),
+            Self::Broken(1) => {
+                f.write_str("the records of decisions are not whole: one thing is wrong")
+            }
             Self::Broken(count) => {
-                write!(f, "the records of decisions are broken in {count} places")
+                write!(f, "the records of decisions are not whole: {count} things are wrong")
             }
             Self::TimedOut => f.write_str("it did not happen in time"),
         }

@@ -25,6 +25,11 @@ pub async fn status(args: &StatusArgs, paths: &Paths) -> Result<()> {
         return Ok(());
     }
     let none = Vec::new();
+    // An older daemon tells of none.
+    let about = Daemon::at(paths).about().await.ok().flatten();
+    for trouble in about.iter().flat_map(|about| &about.health.troubles) {
+        writeln!(out, "! {}\n  {}", trouble.what, trouble.advice)?;
+    }
     let sessions = board["sessions"].as_array().unwrap_or(&none);
     if sessions.is_empty() {
         writeln!(out, "No agent has been seen here yet. Start one, in any terminal.")?;

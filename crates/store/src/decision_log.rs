@@ -8,6 +8,7 @@ use std::path::Path;
 use qd_session::decision::{Hash, Link};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::head::Head;
 use crate::limits::PAGE_ROWS_MAX;
 use crate::read::as_text;
 use crate::{Error, Result, schema};
@@ -47,6 +48,17 @@ impl DecisionLog {
         }
         let (connection, found) = schema::connect_beside(path)?;
         Ok(Some(Self { connection: (found >= SINCE).then_some(connection) }))
+    }
+
+    /// What the head beside the journal tells of and this journal has not: entries and records.
+    /// The head is read before the journal is looked at, as one that is written is ahead of it.
+    pub fn missing(&self, head: &Head) -> Result<Option<(u64, u64)>> {
+        let Some(connection) = &self.connection else { return Ok(None) };
+        let moment = connection.unchecked_transaction()?;
+        let ends = Ends::read(&moment)?;
+        let entries = moment.query_row("SELECT last FROM sequence", [], |row| row.get(0))?;
+        let found = Head { entries, last: ends.last };
+        Ok(head.missing(&found, |seq| hash_of(&moment, &ends, seq)))
     }
 
     /// Gives every line, oldest first, as of one moment; and the ends at that moment.
@@ -112,6 +124,16 @@ impl Ends {
 /// A hash that is none fits no record, so whoever follows the chain finds it.
 pub(crate) fn link(seq: u64, hash: &str) -> Link {
     Link { seq, hash: Hash::read(hash).unwrap_or_default() }
+}
+
+/// The hash of a record that is kept, or of the last that is not.
+pub(crate) fn hash_of(connection: &Connection, ends: &Ends, seq: u64) -> Option<Hash> {
+    if seq == ends.dropped.seq {
+        return Some(ends.dropped.hash);
+    }
+    let sql = "SELECT hash FROM decisions WHERE seq = ?1";
+    let hash = connection.query_row(sql, params![seq], |row| row.get::<_, String>(0)).ok()?;
+    Hash::read(&hash)
 }
 
 /// Lines after this number.

@@ -45,6 +45,8 @@ pub enum Error {
     SnapshotAhead { upto: u64, last: u64 },
     #[error("the disk took nothing for {} seconds; the journal's queue is full", QUEUE_WAIT_MAX.as_secs())]
     Stalled,
+    #[error("the journal was taken away and could not be written anew: {0}")]
+    Away(String),
     #[error("the journal is closed")]
     Closed,
     #[error("{what} {}: {error}", path.display())]
@@ -60,7 +62,10 @@ impl Error {
 
     /// The same call may succeed later, with nothing changed but the world.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::NoSpace | Self::NotWritten(_) | Self::Locked | Self::Stalled)
+        matches!(
+            self,
+            Self::NoSpace | Self::NotWritten(_) | Self::Locked | Self::Stalled | Self::Away(_)
+        )
     }
 }
 

@@ -59,16 +59,37 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
         .map(|nth| beside(path, &format!(".damaged-{nth}")))
         .find(|aside| PARTS.iter().all(|part| !beside(aside, part).exists()))
         .ok_or(Error::TooManyDamaged { path: path.to_owned(), count: DAMAGED_FILES_MAX })?;
+    move_parts(path, &aside)?;
+    sync(folder(path))?;
+    Ok(aside)
+}
+
+/// Gives a file that somebody put in a journal's place a name that says so. It is not ours: when
+/// there are too many, the last one goes for it.
+pub(crate) fn set_aside_replacement(path: &Path) -> Result<()> {
+    let names = (1..=DAMAGED_FILES_MAX).map(|nth| beside(path, &format!(".replaced-{nth}")));
+    let mut names: Vec<PathBuf> = names.collect();
+    let last = names.pop().expect("there are some");
+    let aside = names.into_iter().find(|aside| !aside.exists()).unwrap_or(last);
+    move_parts(path, &aside)?;
+    sync(folder(path))
+}
+
+fn move_parts(path: &Path, aside: &Path) -> Result<()> {
     for part in PARTS {
-        let (from, to) = (beside(path, part), beside(&aside, part));
+        let (from, to) = (beside(path, part), beside(aside, part));
         match fs::rename(&from, &to) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("cannot set aside", &from)(error)),
         }
     }
-    sync(folder(path))?;
-    Ok(aside)
+    Ok(())
+}
+
+/// A new name beside the journal is on disk once this is done.
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
+    sync(folder(path))
 }
 
 fn folder(path: &Path) -> &Path {

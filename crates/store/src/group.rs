@@ -31,7 +31,7 @@ impl<'a> Group<'a> {
                 self.set_aside(records)?;
                 Ok(Answer::Done)
             }
-            Job::Tidy(_) => Ok(Answer::Done),
+            Job::Tidy(_) | Job::Check(_) => Ok(Answer::Done),
         }
     }
 

@@ -51,6 +51,8 @@ pub(crate) enum Job {
     SetAside(Vec<DamagedRecord>, Reply<()>),
     /// Prune until there is nothing to prune.
     Tidy(Reply<()>),
+    /// See that the journal lies where it should.
+    Check(Reply<()>),
 }
 
 /// What the writer did, to be told once it is on disk.
@@ -71,7 +73,7 @@ impl Job {
             Self::SetAside(records, _) => {
                 records.iter().map(|record| record.reason.len() + size_of_val(record)).sum()
             }
-            Self::Tidy(_) => 0,
+            Self::Tidy(_) | Self::Check(_) => 0,
         }
     }
 
@@ -79,7 +81,7 @@ impl Job {
         match self {
             Self::Write(batch, _) => batch.entries.len() + batch.records.len(),
             Self::SetAside(records, _) => records.len(),
-            Self::Snapshot { .. } | Self::Tidy(_) => 1,
+            Self::Snapshot { .. } | Self::Tidy(_) | Self::Check(_) => 1,
         }
     }
 
@@ -93,12 +95,15 @@ impl Job {
         match (self, outcome) {
             (Self::Write(_, reply), Ok(Answer::Written(written))) => reply.answer(Ok(written)),
             (Self::Snapshot { reply, .. }, Ok(Answer::Kept(kept))) => reply.answer(Ok(kept)),
-            (Self::SetAside(_, reply) | Self::Tidy(reply), Ok(Answer::Done)) => {
+            (
+                Self::SetAside(_, reply) | Self::Tidy(reply) | Self::Check(reply),
+                Ok(Answer::Done),
+            ) => {
                 reply.answer(Ok(()));
             }
             (Self::Write(_, reply), Err(error)) => reply.answer(Err(error)),
             (Self::Snapshot { reply, .. }, Err(error)) => reply.answer(Err(error)),
-            (Self::SetAside(_, reply) | Self::Tidy(reply), Err(error)) => {
+            (Self::SetAside(_, reply) | Self::Tidy(reply) | Self::Check(reply), Err(error)) => {
                 reply.answer(Err(error));
             }
             (job, Ok(answer)) => unreachable!("{job:?} was answered with {answer:?}"),

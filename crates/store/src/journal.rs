@@ -10,12 +10,14 @@ use qd_session::id::SessionId;
 use rusqlite::Connection;
 
 use crate::batch::{Alias, Batch, Delivery, Encoded, MetaChange, spelled_snapshot};
-use crate::decision_log::{Ends, RecordLine};
+use crate::decision_log::{self, Ends, RecordLine};
 use crate::file::{self, DamagedFile};
 use crate::fold::DamagedRecord;
+use crate::head::{Durability, Gap, Head};
 use crate::job::{Job, Kept, Written};
 use crate::lock::Lock;
 use crate::memory::Memory;
+use crate::place;
 use crate::queue::{NotTaken, Queue};
 use crate::read::{Loaded, Numbered, Reader, Remembered, SetAsideRecord};
 use crate::receipt::{Receipt, pair};
@@ -38,6 +40,8 @@ pub struct Opened {
     pub migrated_from: Option<u32>,
     /// It was beyond reading: it lies there now, and a new one was begun.
     pub set_aside: Option<DamagedFile>,
+    /// It is not all that was written; told in [`Gap::all`] from now on.
+    pub gap: Option<Gap>,
     pub last_seq: u64,
     pub entries: usize,
     pub sessions: usize,
@@ -50,7 +54,7 @@ struct Shared {
     writer: Option<JoinHandle<()>>,
     /// There until the end. It closes before the writer's connection does: the last one to close
     /// moves the log into the file, which a reader could not.
-    reader: Option<Reader>,
+    reader: Option<Arc<Reader>>,
     // Last, so that it is held until both connections are closed.
     _lock: Lock,
 }
@@ -64,7 +68,8 @@ impl Journal {
         let path = path.into();
         file::make_folder(&path)?;
         let lock = Lock::take(&path)?;
-        let (connection, memory, opened) = match connect(&path, &settings) {
+        place::take_place(&path)?;
+        let (connection, memory, mut opened) = match connect(&path, &settings) {
             Err(Error::Damaged(reason)) => {
                 let aside = file::set_aside(&path)?;
                 let (connection, memory, mut opened) = connect(&path, &settings)?;
@@ -73,11 +78,12 @@ impl Journal {
             }
             outcome => outcome?,
         };
+        opened.gap = find_gap(&path, &connection, &memory, opened.set_aside.as_ref());
         let queue = Arc::new(Queue::default());
         let health = Arc::new(Mutex::new(Health::default()));
-        let writer =
-            Writer::new(connection, memory, settings, Arc::clone(&queue), Arc::clone(&health));
-        let reader = Reader::new(schema::connect_reader(&path)?);
+        let reader = Arc::new(Reader::new(schema::connect_reader(&path)?));
+        let shares = (Arc::clone(&queue), Arc::clone(&health), Arc::clone(&reader));
+        let writer = Writer::new(&path, connection, memory, settings, shares);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run())
@@ -147,6 +153,17 @@ impl Journal {
     pub fn tidy(&self) -> Receipt<()> {
         let (reply, receipt) = pair();
         self.queue(Job::Tidy(reply), receipt)
+    }
+
+    /// Sees that the journal lies where it should, and writes it anew where it does not.
+    pub fn check(&self) -> Receipt<()> {
+        let (reply, receipt) = pair();
+        match self.shared.queue.try_push(Job::Check(reply)) {
+            Ok(()) => receipt,
+            Err(NotTaken::Closed) => Receipt::refused(Error::Closed),
+            // What is queued is preceded by the same look.
+            Err(NotTaken::Full) => Receipt::refused(Error::Stalled),
+        }
     }
 
     /// Every session, byte for byte as it was live. What cannot be read is moved to `set_aside`
@@ -275,6 +292,33 @@ impl Drop for Shared {
     }
 }
 
+/// What the head tells of and the journal has not. It is on record before the head is written anew;
+/// where that fails the old head stays, and the next start finds the same again.
+fn find_gap(
+    path: &Path,
+    connection: &Connection,
+    memory: &Memory,
+    set_aside: Option<&DamagedFile>,
+) -> Option<Gap> {
+    let found = memory.head();
+    let missing = match Head::read(path) {
+        Ok(None) => None,
+        Ok(Some(head)) => {
+            head.missing(&found, |seq| decision_log::hash_of(connection, &memory.ends, seq))
+        }
+        // Nobody can say what is missing.
+        Err(_) => Some((0, 0)),
+    };
+    let aside = set_aside.map(|file| file.path.display().to_string()).unwrap_or_default();
+    let missing = missing.or(set_aside.map(|_| (0, 0)));
+    let gap = missing.map(|(entries, records)| Gap::now(entries, records, aside));
+    if gap.as_ref().is_none_or(|gap| gap.note(path).is_ok()) {
+        // On a full disk the old one stays, which is not ahead either.
+        let _ = found.write(path, Durability::Durable);
+    }
+    gap
+}
+
 fn connect(path: &Path, settings: &Settings) -> Result<(Connection, Memory, Opened)> {
     let created = file::make_file(path)?;
     let (connection, found) = schema::connect(path, settings)?;
@@ -283,6 +327,7 @@ fn connect(path: &Path, settings: &Settings) -> Result<(Connection, Memory, Open
         created,
         migrated_from: (1..schema::VERSION).contains(&found).then_some(found),
         set_aside: None,
+        gap: None,
         last_seq: memory.last,
         entries: memory.tallies.entries(),
         sessions: memory.tallies.sessions().len(),

@@ -39,6 +39,10 @@
 //! **Invariant:** records of decisions are a chain without gaps: one that does not follow the last
 //! is refused with its batch. Retention drops the oldest and keeps the hash where it stopped.
 //!
+//! **Invariant:** how far the journal has come is also written beside it, after it is on disk. What a
+//! journal lacks by that is told until somebody removes the list of gaps. A journal that is taken
+//! away while it is open is written anew from the open one before anything more is acknowledged.
+//!
 //! What is deliberately absent:
 //! - **An async runtime.** A [`Receipt`] is a plain [`Future`] and can also be waited for.
 //! - **Deleting damage.** An unreadable record goes to the table `set_aside`, an unreadable file
@@ -51,6 +55,7 @@ mod error;
 mod file;
 mod fold;
 mod group;
+mod head;
 mod job;
 mod journal;
 mod journal_reader;
@@ -58,6 +63,7 @@ pub mod limits;
 mod lock;
 mod memory;
 mod opencode_database;
+mod place;
 mod queue;
 mod read;
 mod receipt;
@@ -74,6 +80,7 @@ pub use self::decision_log::{DecisionLog, Ends, RecordLine};
 pub use self::error::Error;
 pub use self::file::DamagedFile;
 pub use self::fold::{Damage, DamagedRecord};
+pub use self::head::{Gap, Head};
 pub use self::job::{Kept, Written};
 pub use self::journal::{Journal, Opened};
 pub use self::journal_reader::JournalReader;

@@ -83,6 +83,10 @@ pub const FORGET_STEP: usize = 64;
 /// as the fullest transaction brings, so the file stays bounded under any load.
 pub const UPKEEP_STEPS_PER_GROUP: usize = 4;
 
+/// How often it is written beside the journal how far that has come, where no record of a decision
+/// was written. Each costs a file; a journal that an older copy replaced is behind by more.
+pub const HEAD_EVERY: Duration = Duration::from_secs(1);
+
 /// Deliveries remembered as seen. Several times what a spool holds, so that whatever is delivered
 /// again after a crash is recognised; the oldest are forgotten first.
 pub const DELIVERIES_MAX: u64 = 16_384;

@@ -4,6 +4,7 @@
 use rusqlite::Connection;
 
 use crate::decision_log::Ends;
+use crate::head::Head;
 use crate::tally::Tallies;
 use crate::{Result, Settings};
 
@@ -23,6 +24,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// How far the journal has come.
+    pub fn head(&self) -> Head {
+        Head { entries: self.last, last: self.ends.last }
+    }
+
     pub fn read(connection: &Connection, settings: &Settings) -> Result<Self> {
         let one = |sql: &str| -> Result<u64> {
             Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)

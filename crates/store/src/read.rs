@@ -69,6 +69,11 @@ impl Reader {
         Self { connection: Mutex::new(connection) }
     }
 
+    /// Reads from another one from now on; the old one is closed.
+    pub fn replace(&self, connection: Connection) {
+        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+    }
+
     /// All sessions as of one moment, whatever is written meanwhile. Entries are read in the
     /// order they lie on disk: one session after the other would read each page many times.
     pub fn load(&self) -> Result<Loaded> {

@@ -1,18 +1,24 @@
 //! The one thread that writes. Everything that waits goes in one transaction, one sync; then
 //! whoever waits is told; then a little upkeep.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
 use crate::group::Group;
+use crate::head::{Durability, Head};
 use crate::job::{Answer, Job};
-use crate::limits::UPKEEP_STEPS_PER_GROUP;
+use crate::limits::{HEAD_EVERY, UPKEEP_STEPS_PER_GROUP};
+use crate::lock::Lock;
 use crate::memory::Memory;
+use crate::place::{self, Place};
 use crate::queue::{Next, Queue};
+use crate::read::Reader;
 use crate::receipt::Reply;
 use crate::upkeep::Upkeep;
-use crate::{Error, Result, Settings};
+use crate::{Error, Result, Settings, schema};
 
 /// How the journal is doing.
 #[derive(Debug, Clone, Default)]
@@ -24,12 +30,22 @@ pub struct Health {
     pub set_aside: u64,
     /// Why the last transaction failed; none since one succeeded.
     pub write_error: Option<Error>,
+    /// How often the journal was taken away and written anew.
+    pub written_anew: u64,
     /// Why pruning stopped; it is tried again after the next transaction that succeeds.
     pub upkeep_error: Option<Error>,
 }
 
 pub(crate) struct Writer {
-    connection: Connection,
+    // Before the connection: it has to close first.
+    reader: Arc<Reader>,
+    /// None between a journal that was taken away and the one that was written anew.
+    connection: Option<Connection>,
+    place: Place,
+    /// Where the lock was taken away, too.
+    lock: Option<Lock>,
+    /// What was last written beside the journal, and when.
+    head: (Head, Instant),
     settings: Settings,
     memory: Memory,
     /// A transaction failed: what is remembered may be more than what is on disk.
@@ -42,15 +58,26 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub fn new(
+        path: &Path,
         connection: Connection,
         memory: Memory,
         settings: Settings,
-        queue: Arc<Queue>,
-        health: Arc<Mutex<Health>>,
+        (queue, health, reader): (Arc<Queue>, Arc<Mutex<Health>>, Arc<Reader>),
     ) -> Self {
-        let upkeep = Upkeep::default();
-        let (stale, tidying) = (false, Vec::new());
-        let writer = Self { connection, settings, memory, stale, upkeep, tidying, queue, health };
+        let writer = Self {
+            reader,
+            connection: Some(connection),
+            place: Place::of(path),
+            lock: None,
+            head: (memory.head(), Instant::now()),
+            settings,
+            memory,
+            stale: false,
+            upkeep: Upkeep::default(),
+            tidying: Vec::new(),
+            queue,
+            health,
+        };
         writer.report(|_| {});
         writer
     }
@@ -76,6 +103,7 @@ impl Writer {
             }
         }
         self.finish_tidying();
+        self.write_head(Duration::ZERO);
     }
 
     fn handle(&mut self, jobs: Vec<Job>) {
@@ -93,9 +121,10 @@ impl Writer {
                 for (job, answer) in jobs.into_iter().zip(answers) {
                     match job {
                         Job::Tidy(reply) => self.tidying.push(reply),
-                        job @ (Job::Write(..) | Job::Snapshot { .. } | Job::SetAside(..)) => {
-                            job.settle(Ok(answer));
-                        }
+                        job @ (Job::Write(..)
+                        | Job::Snapshot { .. }
+                        | Job::SetAside(..)
+                        | Job::Check(_)) => job.settle(Ok(answer)),
                     }
                 }
             }
@@ -109,11 +138,66 @@ impl Writer {
 
     /// All of them in one transaction, or none.
     fn write(&mut self, jobs: &[Job]) -> Result<Vec<Answer>> {
+        self.see_that_it_stands()?;
+        if jobs.iter().all(|job| matches!(job, Job::Check(_))) {
+            return Ok(jobs.iter().map(|_| Answer::Done).collect());
+        }
         self.refresh()?;
-        let mut group = Group::begin(&mut self.connection, &mut self.memory)?;
+        let connection = self.connection.as_mut().expect("it was just seen to");
+        let mut group = Group::begin(connection, &mut self.memory)?;
         let answers = jobs.iter().map(|job| group.apply(job)).collect::<Result<_>>()?;
         group.commit()?;
+        self.write_head(HEAD_EVERY);
         Ok(answers)
+    }
+
+    /// Writes how far the journal has come beside it: with each record at once, else now and then.
+    /// Where that fails the old one stays, which is behind and not wrong.
+    fn write_head(&mut self, every: Duration) {
+        let (head, (written, at)) = (self.memory.head(), self.head);
+        let durability = match head.last == written.last {
+            true if head == written || at.elapsed() < every => return,
+            true => Durability::Cheap,
+            false => Durability::Durable,
+        };
+        if !self.stale && head.write(self.place.path(), durability).is_ok() {
+            self.head = (head, Instant::now());
+        }
+    }
+
+    /// A journal that was deleted, moved or replaced is written anew from the open one.
+    fn see_that_it_stands(&mut self) -> Result<()> {
+        if self.connection.is_some() && self.place.stands() {
+            return Ok(());
+        }
+        self.write_anew().map_err(|error| match error.is_temporary() {
+            true => error,
+            false => Error::Away(error.to_string()),
+        })?;
+        self.report(|health| health.written_anew += 1);
+        Ok(())
+    }
+
+    fn write_anew(&mut self) -> Result<()> {
+        if let Some(connection) = &self.connection {
+            self.place.write_anew(connection)?;
+            // Who closes a journal last removes its log by name: before the new one is there.
+            self.reader.replace(Connection::open_in_memory()?);
+            self.connection = None;
+            self.place.clear()?;
+        }
+        place::take_place(self.place.path())?;
+        let path = self.place.path().to_owned();
+        if !self.place.is_locked() {
+            self.lock = Some(Lock::take(&path)?);
+        }
+        let (connection, _) = schema::connect(&path, &self.settings)?;
+        self.memory = Memory::read(&connection, &self.settings)?;
+        self.stale = false;
+        self.reader.replace(schema::connect_reader(&path)?);
+        self.connection = Some(connection);
+        self.place = Place::of(&path);
+        Ok(())
     }
 
     fn has_chores(&mut self) -> bool {
@@ -127,8 +211,8 @@ impl Writer {
             return;
         }
         let Some(chore) = self.upkeep.next(&self.memory, &self.settings) else { return };
-        let outcome =
-            self.upkeep.run(chore, &mut self.connection, &mut self.memory, &self.settings);
+        let Some(connection) = &mut self.connection else { return };
+        let outcome = self.upkeep.run(chore, connection, &mut self.memory, &self.settings);
         self.stale |= outcome.is_err();
         self.report(|health| health.upkeep_error = outcome.err());
     }
@@ -146,8 +230,9 @@ impl Writer {
     /// Reads what is remembered again after a transaction failed.
     fn refresh(&mut self) -> Result<()> {
         if self.stale {
-            self.connection.pragma_update(None, "synchronous", "FULL")?;
-            self.memory = Memory::read(&self.connection, &self.settings)?;
+            let connection = self.connection.as_ref().expect("it was just seen to");
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            self.memory = Memory::read(connection, &self.settings)?;
             self.stale = false;
         }
         Ok(())

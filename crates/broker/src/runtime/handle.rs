@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
 
 use super::tap::{RawSignal, Tapped};
+use super::troubles::Trouble;
 use super::waiting::{Arrival, ReplyOutcome, ReplyReceipt, Told};
 use crate::broker::{NotFound, Past};
 use crate::card::Card;
@@ -106,6 +107,10 @@ pub struct Health {
     /// Why the journal takes nothing, while it takes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_error: Option<String>,
+    /// What is wrong now, each with what to do about it.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub troubles: Vec<Trouble>,
 }
 
 /// A way to the loop. Everything is bounded: a loop that is behind refuses, it does not pile up.

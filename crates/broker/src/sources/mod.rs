@@ -12,7 +12,7 @@ pub mod errand;
 pub mod files;
 mod gemini_chats;
 pub mod holders;
-mod inotify;
+pub(crate) mod inotify;
 pub mod links;
 pub mod live;
 pub mod opencode_servers;

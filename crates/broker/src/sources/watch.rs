@@ -65,6 +65,8 @@ pub enum ChangeKind {
 pub enum Notice {
     /// Some directories cannot be watched and are listed now and then. Said once.
     WatchesExhausted,
+    /// They can be watched again. Said once after each time that they could not.
+    WatchesSuffice,
     /// There are more directories or files than we follow. Said once.
     TooMany,
     /// Events were lost, and everything was looked through instead.
@@ -175,12 +177,36 @@ impl Watch {
         }
         if self.relist_in().is_some_and(|due| due.is_zero()) {
             self.listed_at = Instant::now();
-            self.resolve_all();
+            self.watch_again();
             let listed = self.dirs.iter().filter(|(_, dir)| dir.watch.is_none());
             let listed: Vec<PathBuf> = listed.map(|(path, _)| path.clone()).collect();
             self.list_all(&listed);
         }
         Ok(())
+    }
+
+    /// Tries to watch what could not be watched; where there are watches again, says so.
+    fn watch_again(&mut self) {
+        let was_exhausted = std::mem::take(&mut self.told.exhausted);
+        let told = self.told.notices.len();
+        self.resolve_all();
+        let unwatched = self.dirs.iter().filter(|(_, dir)| dir.watch.is_none());
+        let unwatched: Vec<(PathBuf, usize)> =
+            unwatched.map(|(path, dir)| (path.clone(), dir.root)).collect();
+        for (path, root) in unwatched {
+            let watch = self.watch_dir(&path, self.roots[root].tells.interest());
+            if watch.is_none() {
+                self.exhausted();
+            }
+            if let Some(dir) = self.dirs.get_mut(&path) {
+                dir.watch = watch;
+            }
+        }
+        match (was_exhausted, self.told.exhausted) {
+            (true, true) => self.told.unsay_exhausted(told),
+            (true, false) => self.told.notices.push(Notice::WatchesSuffice),
+            (false, _) => {}
+        }
     }
 
     /// What may have changed since this was last asked, each file once.
@@ -364,11 +390,7 @@ impl Watch {
                 self.told.too_many();
                 continue;
             }
-            let interest = match self.roots[root].tells {
-                Tells::Changes => Interest::Entries,
-                Tells::Uses => Interest::Uses,
-            };
-            let watch = self.watch_dir(&path, interest);
+            let watch = self.watch_dir(&path, self.roots[root].tells.interest());
             match fs::read_dir(&path) {
                 Ok(entries) => {
                     self.identities.insert(identity, path.clone());
@@ -509,7 +531,25 @@ impl Watch {
     }
 }
 
+impl Tells {
+    fn interest(self) -> Interest {
+        match self {
+            Self::Changes => Interest::Entries,
+            Self::Uses => Interest::Uses,
+        }
+    }
+}
+
 impl Told {
+    /// It was said before, and is so still.
+    fn unsay_exhausted(&mut self, after: usize) {
+        let mut nth = 0;
+        self.notices.retain(|notice| {
+            nth += 1;
+            nth <= after || *notice != Notice::WatchesExhausted
+        });
+    }
+
     fn change(&mut self, path: Arc<Path>, kind: ChangeKind) {
         use ChangeKind::{Changed, Gone, New};
         let before = self.changes.get(&path);

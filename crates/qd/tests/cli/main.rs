@@ -11,6 +11,7 @@ mod notices;
 mod policy;
 mod recording;
 mod service;
+mod troubles;
 mod usage;
 mod watching;
 mod world;

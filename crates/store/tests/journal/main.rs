@@ -11,3 +11,4 @@ mod properties;
 mod retention;
 mod sample;
 mod scratch;
+mod taken_away;
