@@ -182,16 +182,24 @@ impl Chats {
                     chat.told = Told::Held(process);
                     findings.push(Finding::Held(session, process));
                 }
-                (Verdict::Nobodys, Told::Held(process)) => {
+                (Verdict::LeftBy(by), Told::Nothing) => {
+                    let process = clients[by].process;
+                    chat.told = Told::Missing(now);
+                    findings.push(Finding::Held(session.clone(), process));
+                    findings.push(Finding::Left(session, process));
+                }
+                (Verdict::Nobodys | Verdict::LeftBy(_), Told::Held(process)) => {
                     chat.told = Told::Missing(now);
                     findings.push(Finding::Left(session, process));
                 }
-                (Verdict::Nobodys, Told::Missing(_)) => chat.told = Told::Elsewhere,
+                (Verdict::Nobodys | Verdict::LeftBy(_), Told::Missing(_)) => {
+                    chat.told = Told::Elsewhere;
+                }
                 (Verdict::Nobodys, Told::Nothing) if asked(path) => {
                     chat.told = Told::Missing(now);
                     findings.push(Finding::Missing(session));
                 }
-                (Verdict::Nobodys | Verdict::Unclear, _) => {}
+                (Verdict::Nobodys | Verdict::LeftBy(_) | Verdict::Unclear, _) => {}
             }
         }
     }

@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
+use qd_broker::driving::agents::limits::START_MAX;
 use qd_testbed::Script;
 use serde_json::Value;
 use tokio::net::UnixStream;
 
 use crate::world::{PATIENCE, World, state};
+
+/// Gemini CLI names a session's file after the minute: it goes on with one in the next.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// A driven session in its world.
 pub struct Driven {
@@ -81,7 +85,11 @@ impl Driven {
     }
 
     fn eventually<T>(&self, what: &str, look: impl Fn(&Value) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        self.within(PATIENCE, what, look)
+    }
+
+    fn within<T>(&self, patience: Duration, what: &str, look: impl Fn(&Value) -> Option<T>) -> T {
+        let deadline = Instant::now() + patience;
         loop {
             if let Some(seen) = look(&self.card()) {
                 return seen;
@@ -106,9 +114,10 @@ impl Driven {
         })
     }
 
-    /// Waits until it takes a prompt.
+    /// Waits until it takes a prompt. Gemini CLI is let wait for the end of a minute before it goes
+    /// on with a session; only then does it come up, as slowly as any other on a busy machine.
     pub fn is_up(&self) {
-        self.eventually("it to be up", |card| {
+        self.within(MINUTE + START_MAX, "it to be up", |card| {
             (card["capabilities"]["canPrompt"] == true).then_some(())
         });
     }

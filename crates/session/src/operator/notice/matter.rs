@@ -93,9 +93,10 @@ impl Matter {
     ) -> Self {
         let tag = NoticeTag::new(key.as_str());
         let is_whole = text_fits(kind, text) && title_of(title) == title;
-        let answering = match answering {
-            Answering::FromHere if kind == Kind::Permission && !is_whole => Answering::OnceRead,
-            other => other,
+        let is_cut = kind == Kind::Permission && !is_whole;
+        let answering = match answering == Answering::FromHere && is_cut {
+            true => Answering::OnceRead,
+            false => answering,
         };
         let ground = Ground::Request { key, answering, asker };
         let text = text_of(kind, text);
