@@ -108,11 +108,11 @@ fn some_entries(folder: &OwnedFd) -> Result<Vec<(CString, bool)>> {
         if name == c"." || name == c".." {
             continue;
         }
-        let kind = match entry.file_type() {
-            FileType::Unknown => statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-            kind => kind,
-        };
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+            kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
+        }
         found.push((name.to_owned(), kind == FileType::Directory));
         if found.len() == REMOVED_AT_ONCE {
             break;

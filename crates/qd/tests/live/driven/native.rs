@@ -208,3 +208,53 @@ fn hooks_that_cannot_be_read_are_told_and_the_session_works_without() {
     assert!(said.contains("It is made."), "{said}");
     assert!(said.contains("no post-tool hook runs") && said.contains("hooks[0].command"), "{said}");
 }
+
+/// A repository whose `.git` never ends, and one that waits for a writer: the daemon answers, the
+/// session works, and both hold after a restart.
+#[test]
+fn a_git_that_never_ends_does_not_hold_the_daemon_up() {
+    for target in ["/dev/zero", "endless"] {
+        let script = Script::new()
+            .calls("bash", json!({"command": "echo works"}))
+            .when_user_says("again", Reply::says("Once more."))
+            .says("Done.");
+        let world = world(script);
+        let workspace = world.home.workspace();
+        let made = std::process::Command::new("mkfifo").arg(workspace.join("endless")).status();
+        assert!(made.expect("mkfifo runs").success());
+        std::os::unix::fs::symlink(target, workspace.join(".git")).expect("linked");
+        let mut driven = Driven::begin(world, &["native", "run it"]);
+        let request = driven.asks("bash");
+        driven.must(&["approve", &request]);
+        driven.is("task_complete");
+        driven.world.kill_daemon();
+        driven.world.serve();
+        driven.send("again");
+        driven.is("task_complete");
+    }
+}
+
+/// A home is no workspace of ours alone: the session says so, and its commands do not reach the
+/// admin's token.
+#[test]
+fn a_session_in_the_home_says_what_lies_there_and_reads_no_token() {
+    let command = json!({"command": "cat ~/.local/state/quarterdeck/tokens/admin; echo end"});
+    let script = Script::new().calls("bash", command).says("Done.");
+    let mut world = world(script);
+    world.serve();
+    let home = world.home.path().display().to_string();
+    let session = world.must(&["run", "--detach", "--folder", &home, "native", "read it"]);
+    let driven = Driven { session: session.trim().to_owned(), world };
+    let request = driven.asks("bash");
+    driven.must(&["approve", &request]);
+    driven.is("task_complete");
+    let tokens = driven.world.home.path().join(".local/state/quarterdeck/tokens");
+    let token = std::fs::read_to_string(tokens.join("admin")).expect("a token");
+    let told = driven.told_model();
+    assert!(told.contains("end") && told.contains("Permission denied"), "{told}");
+    assert!(!told.contains(token.trim()), "{told}");
+    let path = format!("/api/live/sessions/{}", driven.session);
+    let (_, detail) = ask(&driven.world, "GET", &path, &json!(null));
+    let caution = "This folder contains settings of Quarterdeck";
+    assert!(detail.to_string().contains(caution), "{detail}");
+}
