@@ -201,9 +201,9 @@ impl Broker {
                     false => Vec::new(),
                 };
                 // A hook's frame is taken once. Lines of files are read again after a restart.
-                let telling = match signal.channel {
-                    Channel::Hook => Telling::Once,
-                    _ => Telling::PerhapsAgain,
+                let telling = match signal.channel == Channel::Hook {
+                    true => Telling::Once,
+                    false => Telling::PerhapsAgain,
                 };
                 self.take_in(now, harness, telling, sightings, &mut outputs);
                 self.note_reach(now, harness, &told, Reach::Server, &mut outputs);

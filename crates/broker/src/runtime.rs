@@ -631,10 +631,10 @@ impl Runtime {
                 self.recheck_carriers();
             }
             Some(News::Notice(notice)) => {
-                match notice {
-                    FileNotice::Watch(Notice::WatchesExhausted) => self.is_short_of_watches = true,
-                    FileNotice::Watch(Notice::WatchesSuffice) => self.is_short_of_watches = false,
-                    _ => {}
+                if notice == FileNotice::Watch(Notice::WatchesExhausted) {
+                    self.is_short_of_watches = true;
+                } else if notice == FileNotice::Watch(Notice::WatchesSuffice) {
+                    self.is_short_of_watches = false;
                 }
                 self.health.notices += 1;
                 warn!(?notice, "session files");

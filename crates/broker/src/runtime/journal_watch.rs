@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -45,7 +45,7 @@ impl JournalWatch {
     }
 }
 
-fn watch(journal: &PathBuf, mut stop: &UnixStream, ring: &Notify) {
+fn watch(journal: &Path, mut stop: &UnixStream, ring: &Notify) {
     let inotify = Inotify::new();
     let folder = journal.parent().unwrap_or(Path::new("/"));
     let interests = [Interest::Departures, Interest::Arrivals];

@@ -116,10 +116,12 @@ fn fill(folder: &OwnedFd, message: &Message) -> Result<(Fill, bool), Errno> {
             is_known |= name.session_key == Some(message.session_key);
         }
     })?;
-    let fill = match bytes {
-        ..=SPOOL_BYTES_MAX => Fill::Within,
-        ..=SPOOL_BYTES_FULL => Fill::Over,
-        _ => Fill::Full,
+    let fill = if bytes <= SPOOL_BYTES_MAX {
+        Fill::Within
+    } else if bytes <= SPOOL_BYTES_FULL {
+        Fill::Over
+    } else {
+        Fill::Full
     };
     Ok((fill, is_known))
 }
