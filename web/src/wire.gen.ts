@@ -323,6 +323,8 @@ export interface Health {
   caughtUp: boolean;
   /** Changes shown so far. */
   changes: number;
+  /** Hooks that were longer than what is kept of one: all but their longest parts was taken. */
+  cut?: number;
   /** Entries that could never be written. */
   dropped: number;
   /** Hooks taken, from the socket and from the spool. */
@@ -336,6 +338,8 @@ export interface Health {
   sessions: number;
   /** Those of them that lay in the spool. */
   spooled: number;
+  /** Hooks that were ignored, because the process that sent them does not hold the session that they named. */
+  strangers?: number;
   /** Hooks of agents that are not known here. */
   unknown: number;
 }
@@ -510,6 +514,8 @@ export interface RequestOf {
 export interface RequestView {
   agent?: string;
   answer?: AnswerView;
+  /** The input is not all of what would run: some of it was too long to be kept. Nobody who has seen only this card has seen what an allowance lets happen. */
+  cut?: boolean;
   input?: unknown;
   key?: RequestKey;
   kind: RequestKind;

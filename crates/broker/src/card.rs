@@ -18,7 +18,7 @@ use qd_session::view::monitor::{MonitorView, view};
 use serde::Serialize;
 
 use crate::broker::{Ruling, Work, budgets, ruling, spelled};
-use crate::desk::{Capabilities, Desk, Reach};
+use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_part};
 use crate::driving::{self, DriveView};
 use crate::sources::terminal::Terminal;
 
@@ -197,6 +197,11 @@ pub struct RequestView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
+    /// The input is not all of what would run: some of it was too long to be kept. Nobody who has
+    /// seen only this card has seen what an allowance lets happen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub cut: bool,
     pub since: Timestamp,
     /// How an answer would reach the agent: `hook`, `codex`, `opencode`; `recording`, where there
     /// is none to be reached. None: not from here.
@@ -618,6 +623,8 @@ impl RequestView {
             tool: open.ask.tool.as_ref().map(ToString::to_string),
             text: open.ask.text.as_deref().map(str::to_owned),
             input,
+            cut: open.ask.input.as_deref().is_some_and(is_part)
+                || known.as_ref().is_some_and(OpenRequest::is_cut),
             since: open.since.at,
             key: key.cloned(),
             way,

@@ -67,6 +67,8 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.extend(agents::hooks());
     findings.push(agents::forwarder());
     findings.extend(about.as_ref().map(agents::unknown));
+    findings.extend(about.as_ref().map(agents::strangers));
+    findings.extend(about.as_ref().map(agents::cut));
     findings.extend(about.as_ref().map(notices));
     findings.push(machine::watches(paths));
     findings.push(machine::port(about.as_ref()));

@@ -164,6 +164,7 @@ impl Server {
         mut stop: watch::Receiver<bool>,
     ) {
         let room = Arc::new(Semaphore::new(SOCKET_CONNECTIONS_MAX));
+        let long_payloads = frames::Room::default();
         loop {
             let permit = room.clone().acquire_owned().await.expect("it is never closed");
             let accepted = tokio::select! {
@@ -172,9 +173,10 @@ impl Server {
             };
             let Some((stream, _)) = usable(accepted).await else { continue };
             let (handle, app) = (self.handle.clone(), app.clone());
+            let long_payloads = long_payloads.clone();
             tokio::spawn(async move {
                 match frames::are_spoken(&stream).await {
-                    Some(true) => frames::take(stream, &handle).await,
+                    Some(true) => frames::take(stream, &long_payloads, &handle).await,
                     Some(false) => speak_http(stream, app).await,
                     None => {}
                 }

@@ -209,7 +209,11 @@ impl Broker {
         let layer = layer(&tracked.session);
         let cwd = folder(&tracked.session);
         let effective = self.ruling.effective(&tracked.session, &layer);
-        let verdict = effective.judge(&Asked { led_to, ..case.asked(cwd.as_deref()) });
+        let asked = Asked { led_to, ..case.asked(cwd.as_deref()) };
+        let verdict = match case.is_unasked {
+            true => effective.judge_unasked(&asked),
+            false => effective.judge(&asked),
+        };
         let reach = tracked.reach;
         let answering = answer_by(&verdict, key).map(|one| self.desk.fitted(one, reach));
         let mut desk_outputs = Vec::new();

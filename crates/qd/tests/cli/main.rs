@@ -6,6 +6,7 @@ mod auditing;
 mod contract;
 mod demo;
 mod doctor;
+mod hooked;
 mod notices;
 mod policy;
 mod recording;

@@ -87,6 +87,8 @@ pub struct Asked<'a> {
     /// Where links lead the files that it names, if that is elsewhere; none among them where
     /// nobody can say. They count as if they were named, too.
     pub led_to: &'a [Option<String>],
+    /// Something of the input was too long and has not been seen: it may be anything.
+    pub is_cut: bool,
 }
 
 /// What the policy says to a request.
@@ -163,19 +165,15 @@ impl<'a> Effective<'a> {
         if call.kind == ToolKind::Question {
             return Verdict::ask("questions and plans are yours");
         }
-        let mut doubt = None;
-        for (origin, rule) in self.rules().filter(|(_, rule)| rule.effect == Effect::Deny) {
-            match rule.fit(&call) {
-                Fit::Yes => return Verdict::by(origin, rule),
-                Fit::Perhaps => doubt = doubt.or(Some((origin, rule))),
-                Fit::No => {}
-            }
+        let denial = self.denial(&call);
+        if let Some((Fit::Yes, origin, rule)) = denial {
+            return Verdict::by(origin, rule);
         }
         let verdict = self.by_layers(&call);
         if verdict.effect != Effect::Allow {
             return verdict;
         }
-        if let Some((origin, rule)) = doubt {
+        if let Some((_, origin, rule)) = denial {
             let why = format!("it cannot be ruled out that `{}` denies it", rule.name);
             return Verdict { origin: Some(origin), ..Verdict::ask(why) };
         }
@@ -187,6 +185,40 @@ impl<'a> Effective<'a> {
             Some(rule) => Verdict::by(Origin::Repository, rule),
             None => verdict,
         }
+    }
+
+    /// The same for an agent that would do it without asking anybody: where a rule may deny what has
+    /// not been seen, it does.
+    pub fn judge_unasked(&self, asked: &Asked<'_>) -> Verdict {
+        let verdict = self.judge(asked);
+        if !asked.is_cut || verdict.effect == Effect::Deny {
+            return verdict;
+        }
+        match self.denial(&Call::of(asked, self.home)) {
+            Some((_, origin, rule)) => Verdict {
+                effect: Effect::Deny,
+                message: Some(format!(
+                    "This call is too long to be checked against the rule `{}`. Do it in smaller \
+                     steps.",
+                    rule.name
+                )),
+                ..Verdict::by(origin, rule)
+            },
+            None => verdict,
+        }
+    }
+
+    /// The rule that denies a call, or else the first of which that cannot be ruled out.
+    fn denial(&self, call: &Call<'_>) -> Option<(Fit, Origin, &'a Rule)> {
+        let mut doubt = None;
+        for (origin, rule) in self.rules().filter(|(_, rule)| rule.effect == Effect::Deny) {
+            match rule.fit(call) {
+                Fit::Yes => return Some((Fit::Yes, origin, rule)),
+                Fit::Perhaps => doubt = doubt.or(Some((Fit::Perhaps, origin, rule))),
+                Fit::No => {}
+            }
+        }
+        doubt
     }
 
     /// The preset that holds, which a repository may have lowered.
@@ -282,6 +314,7 @@ fn by_preset(preset: Preset, call: &Call<'_>) -> Verdict {
     };
     let allows = match preset {
         Preset::Manual => false,
+        // Of what was cut, a path that nobody has seen is among the others.
         Preset::Careful => is_look && lies_inside,
         Preset::AutoEdit => (is_look || is_edit && !is_protected) && lies_inside,
         Preset::Yolo => !call.tool.is_empty(),
@@ -289,6 +322,7 @@ fn by_preset(preset: Preset, call: &Call<'_>) -> Verdict {
     let name = format!("preset {}", preset.name());
     let doubt = call.script.as_ref().and_then(|script| script.doubt);
     match allows {
+        false if call.is_cut => Verdict::ask("a part of it is too long to be judged"),
         false => Verdict::ask(match doubt {
             Some(doubt) => format!("no rule allows it, because {doubt}"),
             None => format!("no rule allows it, nor does the {name}"),

@@ -10,11 +10,14 @@ use crate::limits::NAME_BYTES_MAX;
 
 /// What the agent said, and whether that is all of it.
 pub struct Input {
+    /// Abridged, where it was too long to be kept.
     pub payload: Vec<u8>,
+    /// All of it, where the payload is not and whoever judges it can have it.
+    pub whole: Option<Vec<u8>>,
     pub cut: Option<Cut>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     Size,
     Time,
@@ -55,7 +58,10 @@ impl Stamp {
 pub struct Message {
     /// Sorts by time: the stamp's nanoseconds, then a random number, as 32 hexadecimal digits.
     pub id: String,
+    /// For the daemon.
     pub bytes: Vec<u8>,
+    /// For the spool, where that is less: nobody is answered from there.
+    abridged: Option<Vec<u8>>,
 }
 
 impl Message {
@@ -92,16 +98,32 @@ impl Message {
             Some(Agent { pid, started: None }) => header += &format!(" agent={pid}"),
             None => {}
         }
-        match input.cut {
-            Some(Cut::Size) => header += " cut=size",
-            Some(Cut::Time) => header += " cut=time",
-            None => {}
+        let Input { payload, whole, cut } = input;
+        let abridged = frame(&header, cut, &payload);
+        match whole {
+            Some(whole) => {
+                Self { id, bytes: frame(&header, None, &whole), abridged: Some(abridged) }
+            }
+            None => Self { id, bytes: abridged, abridged: None },
         }
-        header += &format!(" sum={:016x} len={}\n", checksum(&input.payload), input.payload.len());
-        let mut bytes = header.into_bytes();
-        bytes.extend_from_slice(&input.payload);
-        Self { id, bytes }
     }
+
+    /// What is written to the spool.
+    pub fn spooled(&self) -> &[u8] {
+        self.abridged.as_deref().unwrap_or(&self.bytes)
+    }
+}
+
+fn frame(header: &str, cut: Option<Cut>, payload: &[u8]) -> Vec<u8> {
+    let cut = match cut {
+        Some(Cut::Size) => " cut=size",
+        Some(Cut::Time) => " cut=time",
+        None => "",
+    };
+    let (sum, len) = (checksum(payload), payload.len());
+    let mut bytes = format!("{header}{cut} sum={sum:016x} len={len}\n").into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes
 }
 
 /// What may stand in a header: everything else becomes `_`.

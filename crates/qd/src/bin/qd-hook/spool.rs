@@ -58,15 +58,16 @@ enum Loss {
 }
 
 fn write(folder: &OwnedFd, message: &Message) -> Result<File, Loss> {
-    if !has_room(folder, message.bytes.len()).map_err(|_| Loss::Unwritable)? {
+    let bytes = message.spooled();
+    if !has_room(folder, bytes.len()).map_err(|_| Loss::Unwritable)? {
         return Err(Loss::Full);
     }
-    let part = format!("{}-{}.part", message.id, message.bytes.len());
-    let frame = format!("{}-{}.frame", message.id, message.bytes.len());
+    let part = format!("{}-{}.part", message.id, bytes.len());
+    let frame = format!("{}-{}.frame", message.id, bytes.len());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, part.as_str(), flags, Mode::RUSR | Mode::WUSR);
     let mut file = File::from(file.map_err(|_| Loss::Unwritable)?);
-    let written = file.write_all(&message.bytes).and_then(|()| {
+    let written = file.write_all(bytes).and_then(|()| {
         rustix::fs::renameat(folder, part.as_str(), folder, frame.as_str())?;
         Ok(())
     });
