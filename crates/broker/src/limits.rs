@@ -481,8 +481,10 @@ pub const CARRIED_MAX: usize = 256;
 pub const HOLD_MS: u64 = 30_000;
 
 /// How long a hook that only a rule may answer stays for it. Files of a repository are read
-/// meanwhile, which takes a millisecond; its agent waits.
-pub const RULING_MS: u64 = 2_000;
+/// meanwhile, which takes a millisecond; a call of some megabytes takes a while to be judged on a
+/// busy machine, and must not get past a rule because of it. Its agent waits; Gemini CLI does so
+/// for 15 seconds.
+pub const RULING_MS: u64 = 10_000;
 
 /// How long a request that a rule has answered needs nobody, although its agent has not gone on.
 /// An agent takes an answer in some ten milliseconds; one that has not taken it by then waits.

@@ -89,7 +89,7 @@ fn a_permission_of_any_length_is_asked_and_answered() {
         assert_eq!(request["cut"] == true, megabytes > 0, "{megabytes} MiB: {}", request["cut"]);
         assert_eq!(request["takesChanges"], megabytes == 0);
         assert_eq!(world.metric("qd_hooks_cut_total"), u64::from(megabytes > 0));
-        world.run(&["allow", "s-1"]).expect(0);
+        world.run(&["approve", "s-1"]).expect(0);
         let answer = said(agent);
         assert!(answer.contains(r#""behavior":"allow""#), "{answer}");
         assert!(!answer.contains("updatedInput"), "nothing is sent back that was cut");
@@ -171,7 +171,7 @@ fn a_forged_hook_ends_nothing_of_another_session() {
         assert_eq!(said(stranger), "");
     }
     assert_eq!(world.metric("qd_hooks_strangers_total"), count + 2);
-    world.run(&["allow", "s-1"]).expect(0);
+    world.run(&["approve", "s-1"]).expect(0);
     assert!(said(victim).contains(r#""behavior":"allow""#));
 }
 

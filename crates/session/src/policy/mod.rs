@@ -28,6 +28,7 @@ use self::rule::Fit;
 pub use self::rule::{Effect, Rule};
 pub use self::tightening::Tightening;
 pub use self::tool_kind::{TOOLS, ToolKind, is_plan};
+use crate::limits::POLICY_COMMAND_BYTES_MAX;
 use crate::operator::layer::pattern::Glob;
 
 /// All that an operator has laid down.
@@ -191,7 +192,9 @@ impl<'a> Effective<'a> {
     /// not been seen, it does.
     pub fn judge_unasked(&self, asked: &Asked<'_>) -> Verdict {
         let verdict = self.judge(asked);
-        if !asked.is_cut || verdict.effect == Effect::Deny {
+        // A longer command line is not taken apart.
+        let is_long = asked.input.is_some_and(|input| input.len() > POLICY_COMMAND_BYTES_MAX);
+        if !(asked.is_cut || is_long) || verdict.effect == Effect::Deny {
             return verdict;
         }
         match self.denial(&Call::of(asked, self.home)) {
