@@ -325,6 +325,8 @@ export interface Health {
   caughtUp: boolean;
   /** Changes shown so far. */
   changes: number;
+  /** Hooks that were longer than what is kept of one: all but their longest parts was taken. */
+  cut?: number;
   /** Entries that could never be written. */
   dropped: number;
   /** Hooks taken, from the socket and from the spool. */
@@ -338,6 +340,8 @@ export interface Health {
   sessions: number;
   /** Those of them that lay in the spool. */
   spooled: number;
+  /** Hooks that were ignored, because the process that sent them does not hold the session that they named. */
+  strangers?: number;
   /** What is wrong now, each with what to do about it. */
   troubles: Trouble[];
   /** Hooks of agents that are not known here. */
@@ -526,7 +530,7 @@ export interface RequestOf {
 export interface RequestView {
   agent?: string;
   answer?: AnswerView;
-  /** The daemon has only the beginning of the input or the text, so that nobody can read here what would run. */
+  /** The daemon has not all of the input or the text, so that nobody can read here what would run. */
   cut?: boolean;
   input?: unknown;
   key?: RequestKey;

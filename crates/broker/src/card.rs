@@ -21,7 +21,7 @@ use ring::digest;
 use serde::Serialize;
 
 use crate::broker::{Ruling, Work, budgets, ruling, spelled};
-use crate::desk::{Capabilities, Desk, Reach};
+use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_part};
 use crate::driving::{self, DriveView};
 use crate::sources::terminal::Terminal;
 
@@ -200,8 +200,7 @@ pub struct RequestView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<serde_json::Value>))]
     pub input: Option<serde_json::Value>,
-    /// The daemon has only the beginning of the input or the text, so that nobody can read here what
-    /// would run.
+    /// The daemon has not all of the input or the text, so that nobody can read here what would run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schema(required = false))]
     pub cut: bool,
@@ -665,7 +664,9 @@ impl RequestView {
             agent: (!open.agent.is_main()).then(|| open.agent.as_str().to_owned()),
             tool: open.ask.tool.as_ref().map(ToString::to_string),
             text: open.ask.text.as_deref().map(str::to_owned),
-            cut: is_cut(open.ask, input.as_ref()),
+            cut: is_cut(open.ask, input.as_ref())
+                || open.ask.input.as_deref().is_some_and(is_part)
+                || known.as_ref().is_some_and(OpenRequest::is_cut),
             input,
             revision: known.as_ref().map(|known| known.revision().to_owned()),
             since: open.since.at,

@@ -44,8 +44,24 @@ pub const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 /// that a newer forwarder adds.
 pub const HEADER_BYTES_MAX: usize = 1 << 10;
 
-/// Longest payload of a hook frame. The forwarder cuts what an agent says off here.
-pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Longest payload of a hook frame. A file of some megabytes is an ordinary one to write, and a
+/// rule has to judge all of it; what is longer the forwarder abridges. No more than a megabyte of
+/// it is kept, but for those who wait: see [`WHOLE_BYTES_ALL_MAX`].
+pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+
+/// Processes above a forwarder that are looked at: an agent, its shell and its wrappers, a
+/// terminal, a session of the system.
+pub const ANCESTORS_MAX: usize = 32;
+
+/// Sessions of which it is known who spoke for them; the one that was silent for longest goes.
+pub const VOICES_MAX: usize = 4_096;
+
+/// Longest payload of a waiting forwarder that is held whole without asking for room.
+pub const WHOLE_BYTES_FREE: usize = 1 << 20;
+
+/// Bytes of longer payloads that are held whole for all waiting forwarders together. Who comes
+/// then is judged by what is left after abridging, and a person is asked more often.
+pub const WHOLE_BYTES_ALL_MAX: usize = 64 << 20;
 
 /// Longest harness or event name in a header. The longest vendor's name has 20 letters.
 pub const NAME_BYTES_MAX: usize = 64;
@@ -492,8 +508,10 @@ pub const CARRIED_MAX: usize = 256;
 pub const HOLD_MS: u64 = 30_000;
 
 /// How long a hook that only a rule may answer stays for it. Files of a repository are read
-/// meanwhile, which takes a millisecond; its agent waits.
-pub const RULING_MS: u64 = 2_000;
+/// meanwhile, which takes a millisecond; a call of some megabytes takes a while to be judged on a
+/// busy machine, and must not get past a rule because of it. Its agent waits; Gemini CLI does so
+/// for 15 seconds.
+pub const RULING_MS: u64 = 10_000;
 
 /// How long a request that a rule has answered needs nobody, although its agent has not gone on.
 /// An agent takes an answer in some ten milliseconds; one that has not taken it by then waits.

@@ -12,6 +12,7 @@ mod held;
 mod journal_watch;
 mod tap;
 mod troubles;
+mod voices;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ use qd_session::limits::BOOK_RECORDS_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::layer::Layers;
 use qd_session::policy::Policy;
-use qd_store::{Journal, Opened, Remembered};
+use qd_store::{Delivery, Journal, Opened, Remembered};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
@@ -47,6 +48,7 @@ use self::journal_watch::JournalWatch;
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 pub use self::troubles::{Trouble, TroubleKind, gaps};
+use self::voices::Voices;
 use self::waiting::Waiting;
 pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
@@ -65,7 +67,7 @@ use crate::sources::files::{FileNotice, Files, News};
 use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
-use crate::sources::places::{Place, PlaceKind, places};
+use crate::sources::places::{PlaceKind, places};
 use crate::sources::processes::Process;
 use crate::sources::repositories::Repositories;
 use crate::sources::terminal::{Located, Locator};
@@ -129,6 +131,7 @@ pub struct Runtime {
     repositories: Repositories,
     known: KnownIds,
     waiting: Waiting,
+    voices: Voices,
     errands: Errands,
     presence: Presence,
     /// Who hears of waiting forwarders; without anybody they are released.
@@ -204,8 +207,7 @@ impl Runtime {
             OpencodeServers::start(&settings.opencode_servers, &settings.home, &places, now)?;
         let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
         let (changes, _) = broadcast::channel(CHANGES_KEPT);
-        let databases = places.iter().filter_map(Place::database).collect();
-        let handle = Handle::new(order, databases);
+        let handle = Handle::new(order, &places);
         let mut runtime = Self {
             broker,
             journal,
@@ -228,6 +230,7 @@ impl Runtime {
             repositories: Repositories::of(&settings.home),
             known,
             waiting: Waiting::default(),
+            voices: Voices::default(),
             errands: Errands::default(),
             presence: handle.presence().clone(),
             answerer: None,
@@ -350,11 +353,20 @@ impl Runtime {
             },
             Order::Wait { frame, reply } => match self.known.admit(frame.id) {
                 Admission::New => {
-                    self.take_frame(now, &frame);
+                    let is_heard = self.take_frame(now, &frame);
                     self.next.frames.push(frame.id);
-                    self.next.waits.push((frame, reply));
+                    match is_heard {
+                        true => self.next.waits.push((frame, reply)),
+                        false => handle::answer(reply, Waited::Released),
+                    }
                 }
-                Admission::Taken => self.let_wait(Coming::Again, *frame, reply),
+                Admission::Taken => {
+                    let harness = Harness::named(&frame.harness);
+                    match harness.is_none_or(|harness| self.is_heard(harness, &frame)) {
+                        true => self.let_wait(Coming::Again, *frame, reply),
+                        false => handle::answer(reply, Waited::Released),
+                    }
+                }
                 // It comes again in a moment.
                 Admission::InFlight | Admission::Full => handle::answer(reply, Waited::Refused),
             },
@@ -452,7 +464,7 @@ impl Runtime {
     /// The journal has the frame, and its forwarder stays.
     fn let_wait(&mut self, coming: Coming, frame: Frame, reply: oneshot::Sender<Waited>) {
         let id = frame.id;
-        let Some((arrival, told)) = self.waiting.arrived(id) else {
+        let Some((arrival, told)) = self.waiting.arrived(id, frame.caller.peer()) else {
             handle::answer(reply, Waited::Released);
             return;
         };
@@ -471,28 +483,33 @@ impl Runtime {
         if self.holds(coming, harness, id, payload) {
             return;
         }
-        let staying = Staying { harness, frame: id, entry, payload };
+        let staying = Staying { harness, frame: id, entry, heard: frame.heard() };
         self.broker.set_presence(self.presence.is_somebody());
         let outputs = self.broker.arrived(now(), &staying);
         self.take_out(outputs);
     }
 
-    /// A hook's frame, from the socket or the spool.
-    fn take_frame(&mut self, now: Timestamp, frame: &Frame) {
+    /// A hook's frame, from the socket or the spool. False if its caller may not speak for its
+    /// session: then nothing is kept of it but that it came.
+    fn take_frame(&mut self, now: Timestamp, frame: &Frame) -> bool {
         self.health.hooks += 1;
+        let harness = Harness::named(&frame.harness);
+        if harness.is_some_and(|harness| !self.is_heard(harness, frame)) {
+            let id = frame.id.to_string();
+            self.next.batch.deliveries.push(Delivery { id, body: Vec::new() });
+            return false;
+        }
+        self.health.cut += u64::from(frame.cut.is_some());
         self.next.batch.deliveries.push(frame.delivery());
         self.next.bytes += frame.payload.len();
         if !frame.tells() {
-            return;
+            return true;
         }
-        match Harness::named(&frame.harness) {
+        match harness {
             Some(harness) => {
                 let told = self.next.batch.entries.len();
                 self.hand_in(now, Input::Signal { harness, signal: frame.signal() });
-                let process = frame
-                    .agent
-                    .and_then(|agent| Some(Process { pid: agent.pid, start: agent.started? }));
-                if let Some(process) = process {
+                if let Some(process) = frame.caller.agent(frame.agent) {
                     self.note_holder(harness, process, told);
                 }
             }
@@ -501,6 +518,7 @@ impl Runtime {
                 warn!(harness = frame.harness, "a hook of an agent that is not known here");
             }
         }
+        true
     }
 
     /// Whoever ran a hook holds the sessions it told of.

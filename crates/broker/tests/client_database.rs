@@ -102,7 +102,11 @@ fn page(
     let places = places(&home.path(), &BTreeMap::new());
     let databases: Vec<_> = places.iter().filter_map(Place::database).collect();
     let (harness, path) = (Harness::Opencode, None);
-    transcript::read(&Whose { harness, session, path, databases: &databases }, part, limit)
+    transcript::read(
+        &Whose { harness, session, path, databases: &databases, folders: &[] },
+        part,
+        limit,
+    )
 }
 
 /// The conversation in pages, forth and back, as its client wrote it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use qd_broker::Card;
 use qd_broker::desk::{Answering, Commanding, Declined, Taken};
-use qd_broker::hook_intake::{Agent, Frame, FrameId, HookReply, Mode};
+use qd_broker::hook_intake::{Agent, Caller, Frame, FrameId, HookReply, Mode};
 use qd_broker::limits::WAITERS_MAX;
 use qd_broker::runtime::{
     Board, BoardNews, Delivered, Handle, ReplyOutcome, Runtime, Settings, Waiter, now,
@@ -74,6 +74,8 @@ impl Place {
             entry: None,
             agent: None,
             cut: None,
+            whole: None,
+            caller: Caller::Spooled,
             payload: payload.into_bytes(),
         }
     }

@@ -20,7 +20,10 @@ fn of_file(
     part: &Part,
     limit: usize,
 ) -> Result<Page, Unread> {
-    read(&Whose { harness, session: "s", path, databases: &[] }, part, limit)
+    // Its client keeps its transcripts beside it.
+    let folders: Vec<PathBuf> =
+        path.and_then(|path| Some(PathBuf::from(path).parent()?.to_owned())).into_iter().collect();
+    read(&Whose { harness, session: "s", path, databases: &[], folders: &folders }, part, limit)
 }
 
 struct Transcript {
@@ -215,6 +218,25 @@ fn a_file_that_is_not_what_it_was_is_said_to_be_so() {
     fs::remove_file(&transcript.path).expect("removed");
     let gone = (Err(Unread::NoTranscript), Err(Unread::NoTranscript));
     assert_eq!(both(), gone);
+}
+
+#[test]
+fn a_transcript_outside_of_its_clients_folder_is_not_read() {
+    let secret = Transcript::of("outside", &[user(0, "secret")]);
+    let client = secret.folder.join("client");
+    fs::create_dir_all(client.join("project")).expect("a folder");
+    symlink(&secret.folder, client.join("way-out")).expect("a link");
+    fs::copy(&secret.path, client.join("project/own.jsonl")).expect("a copy");
+    let read = |path: PathBuf| {
+        let (path, folders) = (path.to_str(), [client.clone()]);
+        let (harness, session, databases) = (Harness::ClaudeCode, "s", &[][..]);
+        let whose = Whose { harness, session, path, databases, folders: &folders };
+        read(&whose, &Part::Newest, 10).map(|page| page.entries.len())
+    };
+    assert_eq!(read(client.join("project/own.jsonl")), Ok(1));
+    for outside in ["s.jsonl", "client/way-out/s.jsonl", "client/project/../../s.jsonl"] {
+        assert_eq!(read(secret.folder.join(outside)), Err(Unread::NoTranscript), "{outside}");
+    }
 }
 
 #[test]

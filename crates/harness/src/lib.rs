@@ -7,6 +7,7 @@
 //! be driven `driver.rs` (its lines and our commands in, what is written and told out).
 //! Invariant: a handler knows no other product, no session of ours, no disk.
 
+pub mod abridge;
 pub mod acp;
 pub mod capture;
 pub mod claude_code;

@@ -69,6 +69,8 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.extend(agents::hooks());
     findings.push(agents::forwarder());
     findings.extend(about.as_ref().map(agents::unknown));
+    findings.extend(about.as_ref().map(agents::strangers));
+    findings.extend(about.as_ref().map(agents::cut));
     findings.extend(about.as_ref().map(notices));
     if !has_trouble(about.as_ref(), TroubleKind::WatchesExhausted) {
         findings.push(machine::watches(paths));

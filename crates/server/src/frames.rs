@@ -2,12 +2,15 @@
 //! wait for one.
 
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 
-use qd_broker::hook_intake::{ACK, Frame, FrameParser, HookReply, Mode, REFUSAL};
+use qd_broker::hook_intake::{ACK, Caller, Frame, FrameParser, HookReply, Mode, REFUSAL};
+use qd_broker::limits::{WHOLE_BYTES_ALL_MAX, WHOLE_BYTES_FREE};
 use qd_broker::runtime::{Delivered, Handle, ReplyOutcome, Told};
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -35,18 +38,48 @@ fn peek(stream: &UnixStream) -> io::Result<Option<u8>> {
     })
 }
 
-/// Answers each frame once the journal has it, until the forwarder goes. One that waits stays for
-/// what it is told.
-pub async fn take(mut stream: UnixStream, handle: &Handle) {
-    if let Some(frame) = take_until_wait(&mut stream, handle).await {
-        let_wait(&mut stream, frame, handle).await;
+/// Room for long payloads of those who wait, all connections together, in kilobytes.
+#[derive(Debug, Clone)]
+pub struct Room(Arc<Semaphore>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(WHOLE_BYTES_ALL_MAX >> 10)))
     }
 }
 
-/// The frame of a forwarder that waits, if it comes to that.
-async fn take_until_wait(stream: &mut UnixStream, handle: &Handle) -> Option<Frame> {
+impl Room {
+    /// None if there is none for a payload of that length.
+    fn take(&self, len: usize) -> Option<OwnedSemaphorePermit> {
+        let kilobytes = u32::try_from(len.div_ceil(1 << 10)).ok()?;
+        self.0.clone().try_acquire_many_owned(kilobytes).ok()
+    }
+}
+
+/// Answers each frame once the journal has it, until the forwarder goes. One that waits stays for
+/// what it is told, and keeps its room meanwhile.
+pub async fn take(mut stream: UnixStream, room: &Room, handle: &Handle) {
+    // While the forwarder is there: it stays until it has its answer.
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let Some(caller) = Caller::connected(pid.and_then(|pid| u32::try_from(pid).ok())) else {
+        return;
+    };
+    if let Some((frame, kept)) = take_until_wait(&mut stream, &caller, room, handle).await {
+        let_wait(&mut stream, frame, handle).await;
+        drop(kept);
+    }
+}
+
+/// The frame of a forwarder that waits, if it comes to that, and its room.
+async fn take_until_wait(
+    stream: &mut UnixStream,
+    caller: &Caller,
+    room: &Room,
+    handle: &Handle,
+) -> Option<(Frame, Option<OwnedSemaphorePermit>)> {
     let mut parser = FrameParser::default();
     let mut buffer = vec![0; FRAME_BUFFER_BYTES];
+    let mut kept = None;
     loop {
         let count = match timeout(FRAME_WAIT_MAX, stream.read(&mut buffer)).await {
             Ok(Ok(count)) if count > 0 => count,
@@ -55,8 +88,9 @@ async fn take_until_wait(stream: &mut UnixStream, handle: &Handle) -> Option<Fra
         };
         let mut bytes = &buffer[..count];
         while let Some(frame) = parser.next_frame(&mut bytes) {
+            let frame = frame.map(|frame| Frame { caller: caller.clone(), ..frame });
             let answer = match frame {
-                Ok(frame) if frame.mode == Mode::Wait => return Some(frame),
+                Ok(frame) if frame.mode == Mode::Wait => return Some((frame, kept)),
                 Ok(frame) => match handle.deliver(frame).await {
                     Delivered::Taken => ACK,
                     Delivered::Refused => REFUSAL,
@@ -68,6 +102,14 @@ async fn take_until_wait(stream: &mut UnixStream, handle: &Handle) -> Option<Fra
             };
             if stream.write_all(&[answer]).await.is_err() || answer == REFUSAL {
                 return None;
+            }
+        }
+        if let Some(len) =
+            parser.whole_len().filter(|len| *len > WHOLE_BYTES_FREE && kept.is_none())
+        {
+            kept = room.take(len);
+            if kept.is_none() {
+                parser.hold_no_whole();
             }
         }
     }

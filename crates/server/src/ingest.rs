@@ -3,20 +3,22 @@
 //! Invariant: 200 means that the journal has it; anything else means that it was not taken.
 
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use qd_broker::hook_intake::{Frame, FrameId, Mode};
+use futures_util::StreamExt;
+use qd_broker::hook_intake::{Caller, Cut, Frame, FrameId, Mode};
 use qd_broker::runtime::{Delivered, Handle};
+use qd_harness::abridge::{Abridged, Abridger, Bounds};
 use qd_harness::{Channel, Harness};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::error::Refusal;
 use crate::limits::HOOK_BYTES_MAX;
-use crate::otlp::{self, Body, Kind};
+use crate::otlp::{self, Kind};
 use crate::server::Server;
 
 #[derive(Debug, Deserialize)]
@@ -29,13 +31,11 @@ pub struct HookQuery {
 pub async fn hook(
     State(server): State<Server>,
     Query(query): Query<HookQuery>,
-    payload: Bytes,
+    body: Body,
 ) -> Result<Response, Refusal> {
     let harness = query.harness.as_deref().unwrap_or("claude_code");
     let harness = Harness::named(harness).ok_or(Refusal::UnknownHarness)?;
-    if payload.len() > HOOK_BYTES_MAX {
-        return Err(Refusal::Unreadable);
-    }
+    let payload = abridged(body).await?;
     match server.handle().deliver(frame(harness, payload)).await {
         // An empty object is what a hook answers that has nothing to say.
         Delivered::Taken => Ok(Json(json!({})).into_response()),
@@ -43,8 +43,23 @@ pub async fn hook(
     }
 }
 
+/// What is kept of a body, made while it comes: no more than that is ever held.
+async fn abridged(body: Body) -> Result<Abridged, Refusal> {
+    let (mut abridger, mut len) = (Abridger::new(Bounds::TOLD), 0);
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| Refusal::Unreadable)?;
+        len += piece.len();
+        if len > HOOK_BYTES_MAX {
+            return Err(Refusal::Unreadable);
+        }
+        abridger.feed(&piece);
+    }
+    Ok(abridger.finish())
+}
+
 /// The same as a forwarder would send, stamped here.
-fn frame(harness: Harness, payload: Bytes) -> Frame {
+fn frame(harness: Harness, payload: Abridged) -> Frame {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.unwrap_or_default();
     Frame {
@@ -56,8 +71,11 @@ fn frame(harness: Harness, payload: Bytes) -> Frame {
         event: None,
         entry: None,
         agent: None,
-        cut: None,
-        payload: payload.into(),
+        cut: payload.is_cut().then_some(Cut::Size),
+        payload: payload.text,
+        whole: None,
+        // It has a token and no process that could be looked at.
+        caller: Caller::Remote,
     }
 }
 
@@ -93,7 +111,7 @@ async fn telemetry(
     bytes: &[u8],
 ) -> Result<Response, Refusal> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let body = Body::read(kind, content_type, bytes).ok_or(Refusal::Unreadable)?;
+    let body = otlp::Body::read(kind, content_type, bytes).ok_or(Refusal::Unreadable)?;
     let answer = body.answer();
     for (service, payload) in body.resources() {
         let Some(harness) = Harness::of_service(&service) else { continue };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Longest body of a hook: what the forwarder sends at most.
-pub const HOOK_BYTES_MAX: usize = 1 << 20;
+/// Longest body of a hook. It is abridged while it comes, so that its length costs no memory.
+pub const HOOK_BYTES_MAX: usize = 64 << 20;
 
 /// Longest telemetry body, unpacked. Exporters send some hundred records at a time.
 pub const OTLP_BYTES_MAX: usize = 4 << 20;

@@ -43,6 +43,9 @@ fn daemon(page: &mut Page, health: &Health, summary: &Summary) {
     page.counter("qd_hooks_spooled_total", "Hooks taken that lay in the spool.", health.spooled);
     page.counter("qd_hooks_refused_total", "Hooks sent back to be spooled.", health.refused);
     page.counter("qd_hooks_unknown_total", "Hooks of agents that are not known.", health.unknown);
+    page.counter("qd_hooks_cut_total", "Hooks that were too long to be kept whole.", health.cut);
+    let strangers = "Hooks ignored: their process does not hold the session.";
+    page.counter("qd_hooks_strangers_total", strangers, health.strangers);
     page.counter("qd_board_changes_total", "Changes shown.", health.changes);
     page.counter("qd_file_notices_total", "Troubles with session files.", health.notices);
     let dropped = "Entries that could never be written.";

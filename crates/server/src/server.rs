@@ -221,6 +221,7 @@ impl Server {
         mut stop: watch::Receiver<bool>,
     ) {
         let room = Arc::new(Semaphore::new(socket_max()));
+        let long_payloads = frames::Room::default();
         loop {
             let permit = room.clone().acquire_owned().await.expect("it is never closed");
             let accepted = tokio::select! {
@@ -229,9 +230,10 @@ impl Server {
             };
             let Some((stream, _)) = usable(accepted, connections).await else { continue };
             let (handle, app) = (self.handle.clone(), app.clone());
+            let long_payloads = long_payloads.clone();
             tokio::spawn(async move {
                 match frames::are_spoken(&stream).await {
-                    Some(true) => frames::take(stream, &handle).await,
+                    Some(true) => frames::take(stream, &long_payloads, &handle).await,
                     Some(false) => speak_http(stream, TowerToHyperService::new(app)).await,
                     None => {}
                 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use qd_harness::Harness;
-use qd_harness::waiting_hook::{WaitingHook, Wants};
+use qd_harness::waiting_hook::{Heard, WaitingHook, Wants};
 use qd_session::decision::{Command, Decision, Link, Record};
 use qd_session::event::{Entry, Event};
 use qd_session::id::{DecisionId, SessionId, Way};
@@ -26,7 +26,7 @@ pub struct Staying<'a> {
     pub frame: FrameId,
     /// How the agent was started, in its own word; none where it does not say.
     pub entry: Option<&'a str>,
-    pub payload: &'a [u8],
+    pub heard: Heard<'a>,
 }
 
 impl Broker {
@@ -43,8 +43,8 @@ impl Broker {
     /// A forwarder waits from now on, or again.
     pub fn arrived(&mut self, now: Timestamp, staying: &Staying<'_>) -> Vec<Output> {
         let mut outputs = Vec::new();
-        let Staying { harness, frame, entry, payload } = *staying;
-        let hook = WaitingHook::read(harness, payload);
+        let Staying { harness, frame, entry, heard } = *staying;
+        let hook = WaitingHook::read(harness, heard);
         let found = hook.and_then(|hook| {
             let id = self.found.get(&(harness, hook.session.clone()))?.clone();
             Some((id, hook.wants))

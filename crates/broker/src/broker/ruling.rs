@@ -214,7 +214,11 @@ impl Broker {
         let Some(tracked) = self.roster.get(&case.session) else { return };
         let (layer, cwd) = (tracked.session.layer(), tracked.session.folder());
         let effective = self.ruling.effective_in(cwd.as_deref(), &layer);
-        let verdict = effective.judge(&Asked { led_to, ..case.asked(cwd.as_deref()) });
+        let asked = Asked { led_to, ..case.asked(cwd.as_deref()) };
+        let verdict = match case.is_unasked {
+            true => effective.judge_unasked(&asked),
+            false => effective.judge(&asked),
+        };
         let reach = tracked.reach;
         let answering = answer_by(&verdict, key).map(|one| self.desk.fitted(one, reach));
         let mut desk_outputs = Vec::new();

@@ -26,6 +26,9 @@ pub fn misfit(waits: &Waits, way: &str, answer: &Decision) -> Option<String> {
     {
         return Some(why);
     }
+    if way == HOOK && is_changed(answer) && waits.is_cut() {
+        return Some("a part of it is too long to be shown: it cannot be changed here".to_owned());
+    }
     let why = match (way, waits.harness) {
         (HOOK, Harness::Codex) => codex_hook(answer),
         (CODEX, _) => codex(waits.shown.kind, answer),

@@ -32,12 +32,17 @@ pub struct Case {
     pub input: Option<Arc<str>>,
     /// The forwarder that stays for its answer.
     pub frame: Option<FrameId>,
+    /// Something of the input was too long and has not been seen.
+    is_cut: bool,
+    /// Its agent asked nobody.
+    pub is_unasked: bool,
 }
 
 impl Case {
     /// The same as the policy takes it, made in that folder.
     pub fn asked<'a>(&'a self, cwd: Option<&'a str>) -> policy::Asked<'a> {
-        policy::Asked { tool: &self.tool, input: self.input.as_deref(), cwd, ..Default::default() }
+        let (input, is_cut) = (self.input.as_deref(), self.is_cut);
+        policy::Asked { tool: &self.tool, input, cwd, is_cut, ..Default::default() }
     }
 }
 
@@ -101,6 +106,8 @@ impl Desk {
             tool: waits.shown.tool.as_ref().map(ToString::to_string).unwrap_or_default(),
             input: hook.map(|(_, asked)| asked.whole_input()).or_else(|| waits.ask.input.clone()),
             frame: hook.map(|(frame, _)| *frame),
+            is_cut: hook.is_some_and(|(_, asked)| asked.is_cut),
+            is_unasked: waits.is_unasked,
         })
     }
 

@@ -585,6 +585,11 @@ impl OpenRequest<'_> {
         &self.waits.revision
     }
 
+    /// Whether what is shown of it is less than what would run.
+    pub fn is_cut(&self) -> bool {
+        self.waits.is_cut()
+    }
+
     /// Whether a denial may say why.
     pub fn takes_words(&self, reach: Reach) -> bool {
         self.waits.takes_words(reach)
@@ -619,6 +624,13 @@ fn revision_of(kind: RequestKind, ask: &Ask) -> String {
 const REVISION_DIGITS: usize = 16;
 
 impl Waits {
+    /// What is shown of it is less than what would run: a handler keeps the beginning of a long
+    /// input, and of a far longer one the hook itself has not brought all.
+    fn is_cut(&self) -> bool {
+        let hook_is = self.hook.as_ref().is_some_and(|(_, asked)| asked.is_cut);
+        hook_is || self.ask.input.as_deref().is_some_and(is_part)
+    }
+
     fn takes_words(&self, reach: Reach) -> bool {
         self.takes(reach, &Decision::Deny { message: Some(String::new()), interrupt: false })
     }
@@ -710,6 +722,16 @@ fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
             answer: answer.clone(),
         }),
     }
+}
+
+/// Whether a request's input is a part of what its agent wrote. All agents write JSON, and the
+/// beginning of an object is none.
+pub fn is_part(input: &str) -> bool {
+    let is_broken = || {
+        let begins = input.trim_start().starts_with(['{', '[', '"']);
+        begins && serde_json::from_str::<serde::de::IgnoredAny>(input).is_err()
+    };
+    qd_harness::abridge::is_marked(input) || is_broken()
 }
 
 fn taken(decided: &Decided) -> Taken {

@@ -4,10 +4,13 @@ use std::fmt;
 use std::hash::BuildHasher as _;
 use std::time::Duration;
 
+use qd_harness::abridge::Abridged;
+use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Signal};
 use qd_session::moment::Timestamp;
 use qd_store::Delivery;
 
+use super::caller::Caller;
 use super::parser::FrameParser;
 use crate::Error;
 use crate::fnv::{BASIS, fnv};
@@ -29,9 +32,14 @@ pub struct Frame {
     /// person at a terminal.
     pub entry: Option<String>,
     pub agent: Option<Agent>,
+    /// The payload is not all that the agent wrote.
     pub cut: Option<Cut>,
-    /// Not parsed and not always whole: see `cut`.
+    /// Not parsed, and abridged where it was too long to be kept: what handlers hear.
     pub payload: Vec<u8>,
+    /// What rules judge, where that is more than the payload. Kept only while somebody waits.
+    pub whole: Option<Vec<u8>>,
+    /// Who handed it in, as far as that was seen.
+    pub caller: Caller,
 }
 
 /// Whether the forwarder goes on at once or stays for a decision.
@@ -56,7 +64,7 @@ pub struct Agent {
 /// Why the payload is shorter than what the agent wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// It was longer than a payload may be.
+    /// It was longer than what is kept.
     Size,
     /// The agent did not close the hook's input in time.
     Time,
@@ -79,6 +87,15 @@ impl Frame {
     /// beside one that sends, in the background, and may be late: it is a way and no news.
     pub fn tells(&self) -> bool {
         self.mode == Mode::Send || self.event.as_deref() != Some("Stop")
+    }
+
+    /// As whoever answers it takes it.
+    pub fn heard(&self) -> Heard<'_> {
+        let payload = &self.payload;
+        match &self.whole {
+            Some(whole) => Heard { payload, judged: whole, is_cut: false },
+            None => Heard { payload, judged: payload, is_cut: self.cut.is_some() },
+        }
     }
 
     /// As the journal keeps it.
@@ -180,11 +197,26 @@ impl Header {
         Fields::read(words)?.header(mode)
     }
 
-    pub(super) fn with_payload(self, payload: Vec<u8>) -> Result<Frame, Error> {
-        if checksum(&payload) != self.sum {
+    pub(super) fn is_waiting(&self) -> bool {
+        self.frame.mode == Mode::Wait
+    }
+
+    /// The payload has come, and this is what is kept of it.
+    pub(super) fn with_payload(
+        self,
+        sum: u64,
+        told: Abridged,
+        judged: Option<Abridged>,
+    ) -> Result<Frame, Error> {
+        if sum != self.sum {
             return Err(Error::PayloadDamaged);
         }
-        Ok(Frame { payload, ..self.frame })
+        let Frame { cut, .. } = self.frame;
+        // A part of something is no better for being longer.
+        let whole = judged.filter(|judged| cut.is_none() && told.is_cut() && !judged.is_cut());
+        let cut = cut.or_else(|| told.is_cut().then_some(Cut::Size));
+        let whole = whole.map(|whole| whole.text);
+        Ok(Frame { payload: told.text, whole, cut, ..self.frame })
     }
 }
 
@@ -247,6 +279,8 @@ impl<'a> Fields<'a> {
             agent: optional(self.agent, agent, "agent")?,
             cut: optional(self.cut, cut, "cut")?,
             payload: Vec::new(),
+            whole: None,
+            caller: Caller::Spooled,
         };
         let sum = sum.and_then(|sum| u64::from_str_radix(sum, 16).ok()).ok_or(malformed("sum"))?;
         Ok(Header { frame, payload_len, sum })
@@ -300,6 +334,11 @@ mod tests {
                         harness=claude-code event=Stop entry=cli agent=4711:93021 cut=size colour=blue \
                         sum=cbf29ce484222325 len=0";
 
+    fn empty(header: Header) -> Frame {
+        let told = Abridged { text: Vec::new(), bytes_cut: 0 };
+        header.with_payload(BASIS, told, None).expect("its payload")
+    }
+
     fn refused(line: &str) -> String {
         Header::parse(line.as_bytes()).expect_err("refused").to_string()
     }
@@ -307,7 +346,7 @@ mod tests {
     #[test]
     fn a_full_header_is_read_and_an_unknown_field_skipped() {
         let header = Header::parse(FULL.as_bytes()).expect("a header");
-        let frame = header.with_payload(Vec::new()).expect("its payload");
+        let frame = empty(header);
         assert_eq!(
             frame,
             Frame {
@@ -321,6 +360,8 @@ mod tests {
                 agent: Some(Agent { pid: 4711, started: Some(93021) }),
                 cut: Some(Cut::Size),
                 payload: Vec::new(),
+                whole: None,
+                caller: Caller::Spooled,
             }
         );
     }
@@ -328,13 +369,13 @@ mod tests {
     #[test]
     fn a_frame_comes_back_from_the_journal_as_it_was() {
         let header = Header::parse(FULL.as_bytes()).expect("a header");
-        let full = header.with_payload(Vec::new()).expect("its payload");
+        let full = empty(header);
         let bare = Frame {
             event: None,
             entry: None,
             agent: Some(Agent { pid: 7, started: None }),
             cut: None,
-            payload: b"{}\n\0\xff".to_vec(),
+            payload: b"{}\n".to_vec(),
             ..full.clone()
         };
         for frame in [full, bare] {
@@ -369,8 +410,8 @@ mod tests {
     #[test]
     fn a_payload_that_is_too_long_is_refused_before_it_comes() {
         assert_eq!(
-            refused(&FULL.replace("len=0", "len=1048577")),
-            Error::PayloadTooLong { len: 1_048_577 }.to_string()
+            refused(&FULL.replace("len=0", "len=16777217")),
+            Error::PayloadTooLong { len: 16_777_217 }.to_string()
         );
     }
 }

@@ -17,17 +17,23 @@
 //! it comes again with the same frame. No request of HTTP starts with `qd1 `, so both may share a
 //! socket.
 //!
+//! A payload that is longer than a megabyte is abridged while it comes (`qd_harness::abridge`): it
+//! stays JSON, and `cut` says so. Those who wait are judged by all of it, up to 16 MiB.
+//!
 //! Invariant: a frame is taken exactly once. Each has an id; [`KnownIds`] remembers what the
 //! journal holds, and a spool file goes only after that. A forwarder whose acknowledgement was
 //! lost spools the frame again, under the same id.
 
+mod caller;
 mod frame;
 mod known_ids;
 mod parser;
 mod reply;
 mod socket;
+pub(crate) mod speaking;
 mod spool;
 
+pub use caller::{Ancestor, Caller, Program};
 pub use frame::{Agent, Cut, Frame, FrameId, Mode};
 pub use known_ids::{Admission, KnownIds};
 pub use parser::FrameParser;

@@ -1,10 +1,14 @@
 //! Bytes in, frames out.
 //!
 //! Pure. Invariant: what comes out depends on the bytes and not on how they were cut into
-//! chunks, and it holds no more than one frame.
+//! chunks, and it holds no more than one frame, abridged while it comes. What rules judge is held
+//! beside that for those who wait, unless there is no room: see [`FrameParser::hold_no_whole`].
+
+use qd_harness::abridge::{Abridger, Bounds};
 
 use super::frame::{Frame, Header};
 use crate::Error;
+use crate::fnv::{BASIS, fnv};
 use crate::limits::HEADER_BYTES_MAX;
 
 /// Reads the frames of one connection or one file.
@@ -18,13 +22,29 @@ enum State {
     Header {
         line: Vec<u8>,
     },
-    Payload {
-        header: Header,
-        header_len: usize,
-        payload: Vec<u8>,
-    },
+    Payload(Box<Coming>),
     /// The bytes made no sense, so nobody knows where the next frame starts.
     Lost,
+}
+
+/// A payload on its way.
+#[derive(Debug)]
+struct Coming {
+    header: Header,
+    header_len: usize,
+    /// Bytes that have come.
+    len: usize,
+    sum: u64,
+    told: Abridger,
+    judged: Option<Abridger>,
+}
+
+impl Coming {
+    fn new(header: Header, header_len: usize) -> Self {
+        let judged = header.is_waiting().then(|| Abridger::new(Bounds::JUDGED));
+        let told = Abridger::new(Bounds::TOLD);
+        Self { header, header_len, len: 0, sum: BASIS, told, judged }
+    }
 }
 
 impl Default for State {
@@ -40,9 +60,7 @@ impl FrameParser {
         loop {
             let step = match std::mem::replace(&mut self.state, State::Lost) {
                 State::Header { line } => read_header(line, bytes),
-                State::Payload { header, header_len, payload } => {
-                    read_payload(header, header_len, payload, bytes)
-                }
+                State::Payload(coming) => read_payload(coming, bytes),
                 State::Lost => {
                     *bytes = &[];
                     return None;
@@ -63,14 +81,29 @@ impl FrameParser {
         }
     }
 
+    /// How long the payload is that is on its way and would be held whole.
+    pub fn whole_len(&self) -> Option<usize> {
+        match &self.state {
+            State::Payload(coming) if coming.judged.is_some() => Some(coming.header.payload_len),
+            State::Payload(_) | State::Header { .. } | State::Lost => None,
+        }
+    }
+
+    /// There is no room to hold all of the payload on its way: its abridged form must do.
+    pub fn hold_no_whole(&mut self) {
+        if let State::Payload(coming) = &mut self.state {
+            coming.judged = None;
+        }
+    }
+
     /// The bytes have ended: nothing may be left half read.
     pub fn finish(self) -> Result<(), Error> {
         match self.state {
             State::Header { line } if !line.is_empty() => {
                 Err(Error::FrameHalf { bytes: line.len() })
             }
-            State::Payload { header_len, payload, .. } => {
-                Err(Error::FrameHalf { bytes: header_len + payload.len() })
+            State::Payload(coming) => {
+                Err(Error::FrameHalf { bytes: coming.header_len + coming.len })
             }
             // A lost parser has already said what is wrong.
             State::Header { .. } | State::Lost => Ok(()),
@@ -100,27 +133,24 @@ fn read_header(mut line: Vec<u8>, bytes: &mut &[u8]) -> Step {
     line.extend_from_slice(&window[..end]);
     *bytes = &bytes[end + 1..];
     match Header::parse(&line) {
-        Ok(header) => {
-            Step::GoOn(State::Payload { header, header_len: line.len() + 1, payload: Vec::new() })
-        }
+        Ok(header) => Step::GoOn(State::Payload(Box::new(Coming::new(header, line.len() + 1)))),
         Err(error) => Step::Broken(error),
     }
 }
 
-fn read_payload(
-    header: Header,
-    header_len: usize,
-    mut payload: Vec<u8>,
-    bytes: &mut &[u8],
-) -> Step {
-    let missing = header.payload_len - payload.len();
+fn read_payload(mut coming: Box<Coming>, bytes: &mut &[u8]) -> Step {
+    let missing = coming.header.payload_len - coming.len;
     let (taken, rest) = bytes.split_at(bytes.len().min(missing));
-    payload.extend_from_slice(taken);
     *bytes = rest;
-    if payload.len() < header.payload_len {
-        return Step::NeedMore(State::Payload { header, header_len, payload });
+    coming.len += taken.len();
+    coming.sum = fnv(coming.sum, taken);
+    coming.told.feed(taken);
+    coming.judged.iter_mut().for_each(|judged| judged.feed(taken));
+    if coming.len < coming.header.payload_len {
+        return Step::NeedMore(State::Payload(coming));
     }
-    match header.with_payload(payload) {
+    let Coming { header, sum, told, judged, .. } = *coming;
+    match header.with_payload(sum, told.finish(), judged.map(Abridger::finish)) {
         Ok(frame) => Step::Whole(frame),
         Err(error) => Step::Broken(error),
     }

@@ -24,6 +24,7 @@ use crate::driving::{HarnessOffer, Unspawned};
 use crate::history::SessionKey;
 use crate::hook_intake::{Frame, FrameId, HookReply};
 use crate::limits::READERS_MAX;
+use crate::sources::places::{Place, PlaceKind};
 use crate::telemetry::Meter;
 use crate::transcript::{self, Page, Part, Unread, Whose};
 
@@ -98,6 +99,13 @@ pub struct Health {
     pub refused: u64,
     /// Hooks of agents that are not known here.
     pub unknown: u64,
+    /// Hooks that were longer than what is kept of one: all but their longest parts was taken.
+    #[serde(default)]
+    pub cut: u64,
+    /// Hooks that were ignored, because the process that sent them does not hold the session that
+    /// they named.
+    #[serde(default)]
+    pub strangers: u64,
     /// Changes shown so far.
     pub changes: u64,
     /// Troubles with session files, told in the log.
@@ -122,6 +130,8 @@ pub struct Handle {
     presence: Presence,
     /// Where clients may keep conversations.
     databases: Arc<[PathBuf]>,
+    /// Where they keep transcripts.
+    transcripts: Arc<[(Harness, PathBuf)]>,
 }
 
 /// How many look at the board: pages, phones, `qd watch`.
@@ -279,9 +289,12 @@ pub struct SpawnWanted {
 pub type SpawnReply = oneshot::Sender<Result<SessionId, Unspawned>>;
 
 impl Handle {
-    pub(super) fn new(orders: mpsc::Sender<Order>, databases: Arc<[PathBuf]>) -> Self {
+    pub(super) fn new(orders: mpsc::Sender<Order>, places: &[Place]) -> Self {
         let readers = Arc::new(Semaphore::new(READERS_MAX));
-        Self { orders, readers, presence: Presence::default(), databases }
+        let databases = places.iter().filter_map(Place::database).collect();
+        let transcripts = places.iter().filter(|place| place.kind == PlaceKind::Transcripts);
+        let transcripts = transcripts.map(|place| (place.harness, place.path.clone())).collect();
+        Self { orders, readers, presence: Presence::default(), databases, transcripts }
     }
 
     /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
@@ -394,12 +407,15 @@ impl Handle {
         };
         let reader = self.reader().await;
         let databases = self.databases.clone();
+        let of_client = self.transcripts.iter().filter(|(harness, _)| *harness == card.harness);
+        let folders: Vec<PathBuf> = of_client.map(|(_, folder)| folder.clone()).collect();
         let reading = tokio::task::spawn_blocking(move || {
             let whose = Whose {
                 harness: card.harness,
                 session: &card.vendor_id,
                 path: card.transcript.as_deref(),
                 databases: &databases,
+                folders: &folders,
             };
             let page = transcript::read(&whose, &part, limit);
             drop(reader);

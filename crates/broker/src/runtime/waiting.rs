@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::hook_intake::{FrameId, HookReply};
 use crate::limits::WAITERS_MAX;
+use crate::sources::processes::Process;
 
 #[derive(Debug, Default)]
 pub struct Waiting {
@@ -19,6 +20,8 @@ pub struct Waiting {
 #[derive(Debug)]
 struct Waiter {
     arrival: Arrival,
+    /// The process at the other end, where it was seen.
+    peer: Option<Process>,
     connection: oneshot::Sender<Told>,
 }
 
@@ -63,16 +66,21 @@ impl ReplyReceipt {
 }
 
 impl Waiting {
-    /// A forwarder is there whose frame the journal has. None if too many wait already: then it is
-    /// to be released.
-    pub fn arrived(&mut self, frame: FrameId) -> Option<(Arrival, oneshot::Receiver<Told>)> {
-        let returns = self.waiters.contains_key(&frame);
-        if !returns && self.waiters.len() >= WAITERS_MAX {
-            return None;
+    /// A forwarder is there whose frame the journal has. None if too many wait already, or another
+    /// process waits under that id: then it is to be released.
+    pub fn arrived(
+        &mut self,
+        frame: FrameId,
+        peer: Option<Process>,
+    ) -> Option<(Arrival, oneshot::Receiver<Told>)> {
+        match self.waiters.get(&frame) {
+            Some(waiter) if waiter.peer != peer => return None,
+            None if self.waiters.len() >= WAITERS_MAX => return None,
+            Some(_) | None => {}
         }
         self.arrivals += 1;
         let (arrival, (connection, told)) = (Arrival(self.arrivals), oneshot::channel());
-        self.waiters.insert(frame, Waiter { arrival, connection });
+        self.waiters.insert(frame, Waiter { arrival, peer, connection });
         Some((arrival, told))
     }
 
@@ -118,7 +126,7 @@ mod tests {
     async fn an_answer_reaches_the_one_who_waits_and_its_outcome_the_one_who_answered() {
         for outcome in [ReplyOutcome::Delivered, ReplyOutcome::Failed] {
             let mut waiting = Waiting::default();
-            let (arrival, told) = waiting.arrived(FRAME).expect("room");
+            let (arrival, told) = waiting.arrived(FRAME, None).expect("room");
             let receipt = waiting.answer(FRAME, HookReply::print("yes").expect("short"));
             let told = told.await.expect("told");
             assert_eq!(text(&told), "qd1 reply exit=0 out=3 err=0\nyes");
@@ -136,12 +144,12 @@ mod tests {
         let nobody = waiting.answer(FRAME, reply());
         assert_eq!(nobody.outcome().await, ReplyOutcome::Failed, "nobody was there");
 
-        let (_, told) = waiting.arrived(FRAME).expect("room");
+        let (_, told) = waiting.arrived(FRAME, None).expect("room");
         drop(told);
         let closed = waiting.answer(FRAME, reply());
         assert_eq!(closed.outcome().await, ReplyOutcome::Failed, "it was closed before");
 
-        let (_, told) = waiting.arrived(FRAME).expect("room");
+        let (_, told) = waiting.arrived(FRAME, None).expect("room");
         let broken = waiting.answer(FRAME, reply());
         drop(told.await.expect("told"));
         assert_eq!(broken.outcome().await, ReplyOutcome::Failed, "it was closed meanwhile");
@@ -150,8 +158,8 @@ mod tests {
     #[tokio::test]
     async fn who_comes_back_takes_the_old_place_and_the_old_connection_ends_in_silence() {
         let mut waiting = Waiting::default();
-        let (old, old_told) = waiting.arrived(FRAME).expect("room");
-        let (new, new_told) = waiting.arrived(FRAME).expect("room");
+        let (old, old_told) = waiting.arrived(FRAME, None).expect("room");
+        let (new, new_told) = waiting.arrived(FRAME, None).expect("room");
         assert!(old_told.await.is_err(), "it is told nothing");
         assert!(!waiting.gone(FRAME, old), "the new one still waits");
         waiting.release(FRAME);
@@ -159,14 +167,26 @@ mod tests {
         assert!(!waiting.gone(FRAME, new));
     }
 
+    #[test]
+    fn another_process_does_not_take_the_place_of_one_that_waits() {
+        let process = |pid| Some(Process { pid, start: 1 });
+        let mut waiting = Waiting::default();
+        let (_, mut told) = waiting.arrived(FRAME, process(1)).expect("room");
+        assert!(waiting.arrived(FRAME, process(2)).is_none());
+        assert!(waiting.arrived(FRAME, None).is_none());
+        assert!(told.try_recv().is_err_and(|why| why == oneshot::error::TryRecvError::Empty));
+        assert!(waiting.arrived(FRAME, process(1)).is_some());
+    }
+
     #[tokio::test]
     async fn the_number_is_bounded_and_those_who_go_make_room() {
         let mut waiting = Waiting::default();
         let id = |n: usize| FrameId(n as u128);
-        let all: Vec<_> = (0..WAITERS_MAX).map(|n| waiting.arrived(id(n)).expect("room")).collect();
-        assert!(waiting.arrived(id(WAITERS_MAX)).is_none());
-        assert!(waiting.arrived(id(0)).is_some(), "who comes back had a place");
+        let all: Vec<_> =
+            (0..WAITERS_MAX).map(|n| waiting.arrived(id(n), None).expect("room")).collect();
+        assert!(waiting.arrived(id(WAITERS_MAX), None).is_none());
+        assert!(waiting.arrived(id(0), None).is_some(), "who comes back had a place");
         assert!(waiting.gone(id(1), all[1].0));
-        assert!(waiting.arrived(id(WAITERS_MAX)).is_some());
+        assert!(waiting.arrived(id(WAITERS_MAX), None).is_some());
     }
 }

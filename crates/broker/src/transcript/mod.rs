@@ -11,6 +11,7 @@ mod rows;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -90,11 +91,13 @@ pub struct Whose<'a> {
     pub path: Option<&'a str>,
     /// Where its client may keep conversations instead.
     pub databases: &'a [PathBuf],
+    /// The folders that its client keeps transcripts in.
+    pub folders: &'a [PathBuf],
 }
 
 /// Reads a page of about `limit` entries. Blocks.
 pub fn read(whose: &Whose<'_>, part: &Part, limit: usize) -> Result<Page, Unread> {
-    let Whose { harness, session, path, databases } = *whose;
+    let Whose { harness, session, path, databases, folders } = *whose;
     let Some(form) = harness.transcript_form() else {
         let reason = Some("this agent keeps its conversations in a form that is not read yet");
         return Ok(Page { reason, ..Page::default() });
@@ -106,7 +109,7 @@ pub fn read(whose: &Whose<'_>, part: &Part, limit: usize) -> Result<Page, Unread
     };
     let transcript = || {
         let path = Path::new(path.ok_or(Unread::NoTranscript)?);
-        Transcript::open(harness, path)
+        Transcript::open(harness, path, folders)
     };
     let all = || match form {
         Form::Rows => rows::entries(databases, session),
@@ -141,9 +144,9 @@ struct Transcript {
 }
 
 impl Transcript {
-    /// A hook may name any path as its transcript, so only a plain file of this user that is called
-    /// like one is opened, and nothing that a link leads to.
-    fn open(harness: Harness, path: &Path) -> Result<Self, Unread> {
+    /// A hook may name any path as its transcript, so only a plain file of this user is opened that
+    /// is called like one and really lies in a folder of its client, wherever links lead.
+    fn open(harness: Harness, path: &Path, folders: &[PathBuf]) -> Result<Self, Unread> {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let is_document = match (harness, ending) {
             (_, Some("jsonl")) => false,
@@ -156,6 +159,13 @@ impl Transcript {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let flags = i32::try_from(flags.bits()).unwrap_or_default();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        // Where the file lies that was opened, whatever has become of its path meanwhile.
+        let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let place = if cfg!(target_os = "linux") { opened? } else { path.canonicalize()? };
+        let has_it = |folder: &PathBuf| folder.canonicalize().is_ok_and(|it| place.starts_with(it));
+        if !folders.iter().any(has_it) {
+            return Err(Unread::NoTranscript);
+        }
         let metadata = file.metadata()?;
         let ours = metadata.uid() == rustix::process::geteuid().as_raw();
         if !metadata.is_file() || !ours {

@@ -1,6 +1,7 @@
 use qd_broker::desk::{Answering, Carried, Commanding, Declined, Task};
 use qd_broker::hook_intake::{FrameId, HookReply};
 use qd_broker::{Broker, Input, Output, Staying};
+use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::decision::{Answer, Body, By, Command, Decision, Refused, Standing};
 use qd_session::id::DecisionId;
@@ -322,7 +323,7 @@ fn a_hook_of_codex_is_let_go_once_its_daemon_is_heard() {
     let asked = hook("PermissionRequest");
     hears(&mut broker, Channel::Hook, &asked);
     let frame = FrameId(1);
-    let staying = Staying { harness, frame, entry: None, payload: asked.as_bytes() };
+    let staying = Staying { harness, frame, entry: None, heard: Heard::all(asked.as_bytes()) };
     let outputs = broker.arrived(Timestamp(START_MS + 5_000), &staying);
     assert!(!outputs.contains(&Output::Release(frame)), "{outputs:?}");
     let waiting = json!({"method": "thread/status/changed", "params": {"threadId": "T",

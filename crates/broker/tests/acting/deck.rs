@@ -7,6 +7,7 @@ use qd_broker::desk::{Answering, Carried, Commanding, Declined, Errand};
 use qd_broker::hook_intake::FrameId;
 use qd_broker::sources::repositories::{Followed, Survey, Surveyed};
 use qd_broker::{Broker, Card, Input, Output, Staying};
+use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::Session;
 use qd_session::decision::{By, Command, Decision, Record, Scope, Standing};
@@ -117,7 +118,9 @@ impl Deck {
         let frame = FrameId(u128::from(self.now_ms * 1_000_000) << 64 | u128::from(nth));
         let harness = Harness::ClaudeCode;
         let now = self.now();
-        let outputs = self.broker.arrived(now, &Staying { harness, frame, entry, payload });
+        let outputs = self
+            .broker
+            .arrived(now, &Staying { harness, frame, entry, heard: Heard::all(payload) });
         self.take(outputs);
         self.waits(1_000);
         frame

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use qd_broker::hook_intake::{Frame, FrameId, Mode};
+use qd_broker::hook_intake::{Caller, Frame, FrameId, Mode};
 use qd_broker::notices::{
     DeviceView, NotADevice, Notices, NtfySettings, PrivateHost, Settings, Subscription,
     WebhookSettings,
@@ -175,6 +175,8 @@ impl Daemon {
             entry: Some("cli".to_owned()),
             agent: None,
             cut: None,
+            whole: None,
+            caller: Caller::Spooled,
             payload: payload.to_string().into_bytes(),
         };
         let reply = self.block_on(async {

@@ -161,7 +161,7 @@ impl Verdict {
     }
 }
 
-fn needs_a_person(tool: &str) -> bool {
+pub(crate) fn needs_a_person(tool: &str) -> bool {
     matches!(tool, "ExitPlanMode" | "AskUserQuestion")
 }
 

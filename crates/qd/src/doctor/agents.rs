@@ -73,6 +73,33 @@ pub fn forwarder() -> Finding {
     }
 }
 
+/// Whether somebody spoke for a session that is not theirs.
+pub fn strangers(about: &About) -> Finding {
+    const CHECK: &str = "hook callers";
+    match about.health.strangers {
+        0 => Finding::ok(CHECK, "every hook came from the process that holds its session"),
+        count => Finding::warn(
+            CHECK,
+            format!("{count} hooks were ignored: the process that sent them does not hold the session they named"),
+        )
+        .advise("the daemon's log names the process and the session"),
+    }
+}
+
+/// Whether something that agents said was too long to be kept.
+pub fn cut(about: &About) -> Finding {
+    const CHECK: &str = "long hooks";
+    match about.health.cut {
+        0 => Finding::ok(CHECK, "every hook was kept whole"),
+        count => Finding::ok(
+            CHECK,
+            format!(
+                "{count} hooks were shortened; a card whose request is not shown whole says so"
+            ),
+        ),
+    }
+}
+
 pub fn unknown(about: &About) -> Finding {
     const CHECK: &str = "signals";
     match (about.health.unknown, about.health.hooks) {

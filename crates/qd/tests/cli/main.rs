@@ -7,6 +7,7 @@ mod contract;
 mod demo;
 mod doctor;
 mod floods;
+mod hooked;
 mod notices;
 mod policy;
 mod recording;

@@ -31,7 +31,7 @@ impl Daemon {
     fn serves_everybody(&self) {
         assert_eq!(self.request("GET", "/api/health").token(Scope::Observe).send().0, 200);
         assert_eq!(self.request("GET", "/").send().0, 200);
-        self.cookie("operate");
+        self.browser("operate");
         self.hook("s-1", "UserPromptSubmit");
         assert_eq!(self.asked_by_socket().0, 200);
     }
@@ -162,8 +162,8 @@ fn a_caller_that_asks_too_often_spends_only_its_own_budget() {
     assert_eq!(statuses.len(), 8_501);
     assert!(statuses[..8_000].contains(&"429"), "it has a budget");
     assert!(statuses[8_000..].iter().all(|status| *status == "200"));
-    let cookie = daemon.cookie("observe");
-    assert_eq!(daemon.request("GET", "/api/health").with("cookie", &cookie).send().0, 200);
+    let browser = daemon.browser("observe");
+    assert_eq!(daemon.request("GET", "/api/health").browser(&browser).send().0, 200);
     assert_eq!(daemon.asked_by_socket().0, 200);
 }
 

@@ -19,11 +19,13 @@ pub struct Call<'a> {
     /// The files it names. None among them for one of which it is not known where it lies.
     pub paths: Vec<Option<String>>,
     pub workspace: Option<String>,
+    /// There is more of the input than was seen.
+    pub is_cut: bool,
 }
 
 impl<'a> Call<'a> {
     pub fn of(asked: &Asked<'a>, home: &str) -> Self {
-        let Asked { tool, input, cwd, led_to } = *asked;
+        let Asked { tool, input, cwd, led_to, is_cut } = *asked;
         let kind = ToolKind::of(tool);
         let value = input.and_then(|text| serde_json::from_str(text).ok());
         let mut call = Self {
@@ -33,12 +35,16 @@ impl<'a> Call<'a> {
             paths: Vec::new(),
             workspace: cwd.and_then(|cwd| workspace(cwd, home)),
             input: value,
+            is_cut,
         };
         if kind == ToolKind::Run {
             call.script = call.input.as_ref().and_then(script);
         } else {
             call.paths = call.named(input, cwd);
             call.paths.extend_from_slice(led_to);
+            if is_cut {
+                call.paths.push(None);
+            }
         }
         call
     }

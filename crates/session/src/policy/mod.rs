@@ -29,6 +29,7 @@ use self::rule::Fit;
 pub use self::rule::{Effect, Rule};
 pub use self::tightening::Tightening;
 pub use self::tool_kind::{TOOLS, ToolKind, is_plan};
+use crate::limits::POLICY_COMMAND_BYTES_MAX;
 use crate::operator::layer::pattern::Glob;
 
 /// All that an operator has laid down.
@@ -90,6 +91,8 @@ pub struct Asked<'a> {
     /// Where links lead the files that it names, if that is elsewhere; none among them where
     /// nobody can say. They count as if they were named, too.
     pub led_to: &'a [Option<String>],
+    /// Something of the input was too long and has not been seen: it may be anything.
+    pub is_cut: bool,
 }
 
 /// What the policy says to a request.
@@ -172,19 +175,15 @@ impl<'a> Effective<'a> {
         if call.kind == ToolKind::Question {
             return Verdict::ask("questions and plans are yours");
         }
-        let mut doubt = None;
-        for (origin, rule) in self.rules().filter(|(_, rule)| rule.effect == Effect::Deny) {
-            match rule.fit(&call) {
-                Fit::Yes => return Verdict::by(origin, rule),
-                Fit::Perhaps => doubt = doubt.or(Some((origin, rule))),
-                Fit::No => {}
-            }
+        let denial = self.denial(&call);
+        if let Some((Fit::Yes, origin, rule)) = denial {
+            return Verdict::by(origin, rule);
         }
         let verdict = self.by_layers(&call);
         if verdict.effect != Effect::Allow {
             return verdict;
         }
-        if let Some((origin, rule)) = doubt {
+        if let Some((_, origin, rule)) = denial {
             let why = format!("it cannot be ruled out that `{}` denies it", rule.name);
             return Verdict { origin: Some(origin), ..Verdict::ask(why) };
         }
@@ -196,6 +195,42 @@ impl<'a> Effective<'a> {
             Some(rule) => Verdict::by(Origin::Repository, rule),
             None => verdict,
         }
+    }
+
+    /// The same for an agent that would do it without asking anybody: where a rule may deny what has
+    /// not been seen, it does.
+    pub fn judge_unasked(&self, asked: &Asked<'_>) -> Verdict {
+        let verdict = self.judge(asked);
+        // A longer command line is not taken apart.
+        let is_long = asked.input.is_some_and(|input| input.len() > POLICY_COMMAND_BYTES_MAX);
+        if !(asked.is_cut || is_long) || verdict.effect == Effect::Deny {
+            return verdict;
+        }
+        match self.denial(&Call::of(asked, self.home)) {
+            Some((_, origin, rule)) => Verdict {
+                effect: Effect::Deny,
+                message: Some(format!(
+                    "This call is too long to be checked against the rule `{}`. Do it in smaller \
+                     steps.",
+                    rule.name
+                )),
+                ..Verdict::by(origin, rule)
+            },
+            None => verdict,
+        }
+    }
+
+    /// The rule that denies a call, or else the first of which that cannot be ruled out.
+    fn denial(&self, call: &Call<'_>) -> Option<(Fit, Origin, &'a Rule)> {
+        let mut doubt = None;
+        for (origin, rule) in self.rules().filter(|(_, rule)| rule.effect == Effect::Deny) {
+            match rule.fit(call) {
+                Fit::Yes => return Some((Fit::Yes, origin, rule)),
+                Fit::Perhaps => doubt = doubt.or(Some((Fit::Perhaps, origin, rule))),
+                Fit::No => {}
+            }
+        }
+        doubt
     }
 
     /// The preset that holds, which a repository may have lowered.
@@ -292,6 +327,7 @@ fn by_preset(preset: Preset, call: &Call<'_>, private: &[String]) -> Verdict {
     };
     let allows = match preset {
         Preset::Manual => false,
+        // Of what was cut, a path that nobody has seen is among the others.
         Preset::Careful => is_look && lies_inside && !is_private,
         Preset::AutoEdit => (is_look || is_edit && !is_protected) && lies_inside && !is_private,
         Preset::Yolo => !call.tool.is_empty(),
@@ -300,6 +336,7 @@ fn by_preset(preset: Preset, call: &Call<'_>, private: &[String]) -> Verdict {
     let doubt =
         call.script.as_ref().and_then(|script| script.doubt.or_else(|| command::excess(script)));
     match allows {
+        false if call.is_cut => Verdict::ask("a part of it is too long to be judged"),
         false => Verdict::ask(match doubt {
             Some(doubt) => format!("no rule allows it, because {doubt}"),
             None => format!("no rule allows it, nor does the {name}"),

@@ -149,6 +149,10 @@ impl Rule {
     }
 
     pub(super) fn fit(&self, call: &Call<'_>) -> Fit {
+        if call.is_cut && call.tool.is_empty() {
+            // It broke off before it said which tool it is.
+            return if self.effect == Effect::Allow { Fit::No } else { Fit::Perhaps };
+        }
         let is_kind = self.kinds.is_empty() || self.kinds.contains(&call.kind);
         if !is_kind || !(self.tools.is_empty() || self.has_tool(call.tool)) {
             return Fit::No;
@@ -174,12 +178,13 @@ impl Rule {
         }
         let Some(script) = &call.script else { return Fit::Perhaps };
         if self.effect == Effect::Allow {
-            let is_plain = script.doubt.is_none() && !script.is_unread;
+            let is_plain = script.doubt.is_none() && !script.is_unread && !call.is_cut;
             let is_listed = |command| self.commands.iter().any(|pattern| pattern.is(command));
             let holds = is_plain && !script.commands.is_empty();
             return Fit::certain(holds && script.commands.iter().all(is_listed));
         }
-        self.commands.iter().map(|pattern| pattern.lurks_in(script)).fold(Fit::No, Fit::max)
+        let unseen = if call.is_cut { Fit::Perhaps } else { Fit::No };
+        self.commands.iter().map(|pattern| pattern.lurks_in(script)).fold(unseen, Fit::max)
     }
 
     fn path_fit(&self, call: &Call<'_>) -> Fit {
@@ -236,7 +241,12 @@ impl Rule {
                 globs.iter().any(|glob| glob.is_match(&text))
             })
         };
-        Fit::certain(self.fields.iter().all(holds))
+        match self.fields.iter().all(holds) {
+            // What was seen may not be all that stands in the field.
+            true if call.is_cut && self.effect == Effect::Allow => Fit::Perhaps,
+            false if call.is_cut => Fit::Perhaps,
+            holds => Fit::certain(holds),
+        }
     }
 }
 

@@ -4,15 +4,32 @@ use std::time::Duration;
 
 /// The daemon's time: connecting, writing and its one byte. An agent that waits longer at every
 /// step feels slow; a daemon that needs longer hangs.
-pub const DELIVERY_BUDGET: Duration = Duration::from_millis(200);
+const DELIVERY_BUDGET: Duration = Duration::from_millis(200);
+
+/// The same for a frame of that length. A long one takes longer to write, to read and to judge, and
+/// must not get past a rule because of it.
+pub fn delivery_budget(frame_len: usize) -> Duration {
+    let megabytes = u32::try_from(frame_len >> 20).unwrap_or(u32::MAX).min(16);
+    DELIVERY_BUDGET + DELIVERY_PER_MEGABYTE * megabytes
+}
+
+const DELIVERY_PER_MEGABYTE: Duration = Duration::from_millis(250);
 
 /// The agent's time, to write and close the hook's input. It is the agent that waits for itself
 /// here; on a busy machine it may be late, and what it says must not be lost. With the daemon's
 /// time it stays below the 1.5 s that Claude Code gives hooks at a session's end.
 pub const INPUT_WAIT: Duration = Duration::from_secs(1);
 
-/// Longest payload. What follows is read, so that the agent can write it, and thrown away.
-pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// A long payload's time. Only one that keeps coming gets it; an agent on a busy machine writes
+/// some ten megabytes a second.
+pub const LONG_INPUT_WAIT: Duration = Duration::from_secs(10);
+
+/// What is longer than most payloads ever are.
+pub const LONG_INPUT_BYTES: usize = 1 << 20;
+
+/// Longest payload that is handed to the daemon whole, where a rule may have to judge it. A file
+/// of some megabytes is an ordinary one to write. The daemon takes no longer one.
+pub const WHOLE_BYTES_MAX: usize = 16 << 20;
 
 /// Longest harness or event name; longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 64;

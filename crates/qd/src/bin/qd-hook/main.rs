@@ -2,7 +2,8 @@
 //!
 //! An agent waits for this program at every step, so it is small, uses no runtime, says nothing,
 //! and exits with 0 whatever happens. It knows bytes and files; all it looks for in the payload is
-//! whether a subagent says it, and it never passes on the environment.
+//! whether a subagent says it, and it never passes on the environment. What is too long is abridged
+//! where it is long and stays JSON, so that its event, session and tool arrive.
 //!
 //! `qd-hook send --harness NAME [--event NAME]` reads the hook's input, stamps it, hands it to
 //! the daemon's socket, and spools it where the daemon does not say in time that it has it.
@@ -10,7 +11,7 @@
 //! `qd-hook wait` with the same words, and `--within SECONDS`, does so too and then stays for the
 //! operator's answer: see [`wait`].
 //!
-//! Invariant of `send`: at most [`limits::DELIVERY_BUDGET`] is spent on the daemon, and then the time of one
+//! Invariant of `send`: at most [`limits::delivery_budget`] is spent on the daemon, and then the time of one
 //! write to a disk that the agent itself writes to. Before that it waits only for the agent to
 //! close the hook's input.
 
@@ -49,10 +50,10 @@ fn main() {
 fn send(hook: &Hook) {
     let stamp = Stamp::now();
     let place = Place::from_environment();
-    let input = input::read(Deadline::after(limits::INPUT_WAIT));
+    let input = input::read(input::Wanted::Abridged);
     let agent = ancestry::agent(&hook.harness);
     let message = Message::new(Mode::Send, stamp, hook, agent, input);
-    let budget = Deadline::after(limits::DELIVERY_BUDGET);
+    let budget = Deadline::after(limits::delivery_budget(message.bytes.len()));
     if delivery::deliver(&place.sockets, &message, budget) {
         return;
     }

@@ -11,11 +11,14 @@ use crate::whose::{self, BASIS};
 
 /// What the agent said, and whether that is all of it.
 pub struct Input {
+    /// Abridged, where it was too long to be kept.
     pub payload: Vec<u8>,
+    /// All of it, where the payload is not and whoever judges it can have it.
+    pub whole: Option<Vec<u8>>,
     pub cut: Option<Cut>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     Size,
     Time,
@@ -58,7 +61,10 @@ pub struct Message {
     pub id: String,
     /// The same for all hooks of one session.
     pub session_key: u64,
+    /// For the daemon.
     pub bytes: Vec<u8>,
+    /// For the spool, where that is less: nobody is answered from there.
+    abridged: Option<Vec<u8>>,
 }
 
 impl Message {
@@ -95,18 +101,32 @@ impl Message {
             Some(Agent { pid, started: None }) => header += &format!(" agent={pid}"),
             None => {}
         }
-        match input.cut {
-            Some(Cut::Size) => header += " cut=size",
-            Some(Cut::Time) => header += " cut=time",
-            None => {}
-        }
-        let sum = fnv(BASIS, &input.payload);
-        header += &format!(" sum={sum:016x} len={}\n", input.payload.len());
-        let session_key = whose::session_key(&hook.harness, agent, &input.payload);
-        let mut bytes = header.into_bytes();
-        bytes.extend_from_slice(&input.payload);
-        Self { id, session_key, bytes }
+        let Input { payload, whole, cut } = input;
+        let session_key = whose::session_key(&hook.harness, agent, &payload);
+        let abridged = frame(&header, cut, &payload);
+        let (bytes, abridged) = match whole {
+            Some(whole) => (frame(&header, None, &whole), Some(abridged)),
+            None => (abridged, None),
+        };
+        Self { id, session_key, bytes, abridged }
     }
+
+    /// What is written to the spool.
+    pub fn spooled(&self) -> &[u8] {
+        self.abridged.as_deref().unwrap_or(&self.bytes)
+    }
+}
+
+fn frame(header: &str, cut: Option<Cut>, payload: &[u8]) -> Vec<u8> {
+    let cut = match cut {
+        Some(Cut::Size) => " cut=size",
+        Some(Cut::Time) => " cut=time",
+        None => "",
+    };
+    let (sum, len) = (fnv(BASIS, payload), payload.len());
+    let mut bytes = format!("{header}{cut} sum={sum:016x} len={len}\n").into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes
 }
 
 /// What may stand in a header: everything else becomes `_`.

@@ -91,12 +91,12 @@ fn write(folder: &OwnedFd, message: &Message) -> Result<(File, Fill), Loss> {
 }
 
 fn put(folder: &OwnedFd, message: &Message) -> Result<File, Errno> {
-    let stem = format!("{}-{}-{:016x}", message.id, message.bytes.len(), message.session_key);
+    let stem = format!("{}-{}-{:016x}", message.id, message.spooled().len(), message.session_key);
     let (part, frame) = (format!("{stem}.part"), format!("{stem}.frame"));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, part.as_str(), flags, Mode::RUSR | Mode::WUSR);
     let mut file = File::from(file?);
-    let written = file.write_all(&message.bytes).map_err(|_| Errno::IO);
+    let written = file.write_all(message.spooled()).map_err(|_| Errno::IO);
     let written =
         written.and_then(|()| rustix::fs::renameat(folder, part.as_str(), folder, frame.as_str()));
     if let Err(errno) = written {
@@ -109,7 +109,7 @@ fn put(folder: &OwnedFd, message: &Message) -> Result<File, Errno> {
 /// How full it is with this frame, and whether an older one of its session is there. Hooks that
 /// run at the same moment may each see the last free place; the overshoot is theirs.
 fn fill(folder: &OwnedFd, message: &Message) -> Result<(Fill, bool), Errno> {
-    let (mut bytes, mut is_known) = (on_disk(message.bytes.len() as u64), false);
+    let (mut bytes, mut is_known) = (on_disk(message.spooled().len() as u64), false);
     for_each_name(folder, |name| {
         if let Some(name) = FrameName::parse(name) {
             bytes = bytes.saturating_add(on_disk(name.bytes));

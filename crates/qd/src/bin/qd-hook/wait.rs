@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use crate::agent_watch::{AgentWatch, Woken};
 use crate::command_line::{Holding, Hook};
 use crate::deadline::Deadline;
+use crate::input::Wanted;
 use crate::limits::{
-    ABSENCE_MAX, DELIVERY_BUDGET, INPUT_WAIT, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE,
-    RETURN_BUDGET,
+    ABSENCE_MAX, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE, RETURN_BUDGET, delivery_budget,
 };
 use crate::message::{Message, Mode, Stamp};
 use crate::place::Place;
@@ -26,7 +26,7 @@ pub fn wait(hook: &Hook, within: Duration, holding: Holding) {
     let (stamp, until) = (Stamp::now(), Deadline::after(within));
     let entry = entry(&hook.harness);
     let place = Place::from_environment();
-    let input = input::read(Deadline::after(INPUT_WAIT));
+    let input = input::read(Wanted::Whole);
     let is_subagent = is_of_subagent(&input.payload);
     let agent = ancestry::agent(&hook.harness);
     let mode = Mode::Wait { entry: entry.as_deref() };
@@ -54,7 +54,8 @@ impl Waiting {
         let (mut safe, mut pause) = (false, LOOK_AGAIN_FIRST);
         let mut look_until = Deadline::after(first).min(self.until);
         loop {
-            let budget = if safe { RETURN_BUDGET } else { DELIVERY_BUDGET };
+            let first = delivery_budget(self.message.bytes.len());
+            let budget = if safe { RETURN_BUDGET } else { first };
             let budget = Deadline::after(budget).min(self.until);
             match delivery::hand_over(&self.place.sockets, &self.message, budget) {
                 Some(socket) => {
