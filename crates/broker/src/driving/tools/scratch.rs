@@ -181,7 +181,7 @@ mod tests {
         for index in 0..2 * REMOVED_AT_ONCE {
             fs::write(tree.join(format!("a/file-{index}")), "x").expect("written");
         }
-        let none = fs::Permissions::from_mode(0);
+        let none = fs::Permissions::from_mode(0o0);
         fs::set_permissions(tree.join("a/b/closed"), none).expect("closed");
         remove(&tree).expect("removed");
         assert!(!tree.exists());
