@@ -174,20 +174,3 @@ fn a_forged_hook_ends_nothing_of_another_session() {
     world.run(&["approve", "s-1"]).expect(0);
     assert!(said(victim).contains(r#""behavior":"allow""#));
 }
-
-/// The first has gone: whoever speaks now holds the session.
-#[test]
-fn a_session_goes_on_in_another_process_when_its_own_has_ended() {
-    let world = World::new();
-    let _daemon = world.daemon();
-    let prompt = json!({"session_id": "s-1", "hook_event_name": "UserPromptSubmit", "prompt": "go",
-        "cwd": "/tmp"});
-    let send = "send --harness claude-code";
-    said(world.agent("claude", send, prompt.to_string().as_bytes()));
-    let wait = "wait --harness claude-code --within 60";
-    let payload = call("PermissionRequest", "Bash", r#"{"command":"make"}"#);
-    let second = world.agent("another", wait, &payload);
-    world.asked("s-1");
-    world.run(&["deny", "s-1"]).expect(0);
-    assert!(said(second).contains(r#""behavior":"deny""#));
-}
