@@ -421,7 +421,7 @@ impl Broker {
     /// The processes that carry the session that its agent calls so.
     pub fn carriers_of(&self, key: &(Harness, Arc<str>)) -> impl Iterator<Item = &ProcessKey> {
         let tracked = self.found.get(key).and_then(|id| self.roster.get(id));
-        tracked.into_iter().flat_map(|tracked| tracked.session.monitor().carriers())
+        tracked.into_iter().flat_map(|tracked| tracked.session.carriers())
     }
 
     /// How many sessions are known, on the board or not.

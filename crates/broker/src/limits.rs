@@ -259,7 +259,7 @@ pub const CHAT_ENTRIES_MAX: usize = 50_000;
 pub const COMMAND_LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Ancestors of a process that are looked at for a warden. More are a trick, and count as one.
-pub const ANCESTORS_MAX: usize = 1_024;
+pub const ANCESTORS_SEARCHED_MAX: usize = 1_024;
 
 /// Longest file in `/proc` about one process's rights.
 pub const PROCESS_FILE_BYTES_MAX: u64 = 64 << 10;

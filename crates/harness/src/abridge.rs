@@ -282,7 +282,12 @@ impl Abridger {
                     true => self.bytes_cut += 1,
                     false => token.push(byte),
                 },
-                _ => {
+                Place::Start
+                | Place::Verbatim
+                | Place::Between
+                | Place::Text(_)
+                | Place::Dropping { .. }
+                | Place::After => {
                     if self.begin_value(byte) {
                         self.place = Place::Scalar(vec![byte]);
                     }

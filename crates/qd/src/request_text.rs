@@ -16,7 +16,9 @@ pub fn whole(request: &Value) -> String {
         Value::Null => {
             lines.extend(request["text"].as_str().map(|text| indented(&visible_prose(text))));
         }
-        other => lines.push(indented(&written(other))),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            lines.push(indented(&written(other)));
+        }
     }
     lines.join("\n")
 }
@@ -38,9 +40,9 @@ fn field(name: &str, value: &Value) -> String {
 }
 
 fn written(value: &Value) -> String {
-    match value {
-        Value::String(text) => visible_code(text),
-        other => visible_code(&other.to_string()),
+    match value.as_str() {
+        Some(text) => visible_code(text),
+        None => visible_code(&value.to_string()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::processes::Process;
 use crate::bounded_file::{Links, read_regular};
-use crate::limits::{ANCESTORS_MAX, PROCESS_FILE_BYTES_MAX};
+use crate::limits::{ANCESTORS_SEARCHED_MAX, PROCESS_FILE_BYTES_MAX};
 
 /// What a warden calls itself, for whoever looks at processes.
 pub const WARDEN_NAME: &str = "qd-warden";
@@ -28,7 +28,7 @@ pub fn is_confined(pid: u32) -> bool {
 
 fn is_below_warden(pid: u32) -> bool {
     let mut next = Some(pid);
-    for _ in 0..ANCESTORS_MAX {
+    for _ in 0..ANCESTORS_SEARCHED_MAX {
         let Some(pid) = next.filter(|pid| *pid > 1) else { return false };
         let Some(process) = Process::with_pid(pid) else { return true };
         if process.name().is_none_or(|name| name == WARDEN_NAME) {

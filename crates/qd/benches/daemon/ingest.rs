@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use qd_broker::hook_intake::{Frame, FrameId, Mode};
+use qd_broker::hook_intake::{Caller, Frame, FrameId, Mode};
 
 use crate::world::{Process, World, hook};
 
@@ -85,6 +85,8 @@ pub fn framed(payload: &str) -> Vec<u8> {
         agent: None,
         cut: None,
         payload: payload.as_bytes().to_vec(),
+        whole: None,
+        caller: Caller::Spooled,
     };
     frame.delivery().body
 }

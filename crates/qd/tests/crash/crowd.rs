@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use qd_broker::hook_intake::{ACK, Agent, Frame, FrameId, Mode};
+use qd_broker::hook_intake::{ACK, Agent, Caller, Frame, FrameId, Mode};
 use qd_session::event::Event;
 use qd_session::monitor::Fact;
 
@@ -67,6 +67,8 @@ fn prompt(nth: usize) -> Frame {
         agent: Some(Agent { pid: std::process::id(), started: None }),
         cut: None,
         payload: payload.to_string().into_bytes(),
+        whole: None,
+        caller: Caller::Spooled,
     }
 }
 
