@@ -30,6 +30,8 @@ pub enum Refusal {
     /// The browser is not signed in, or shows a proof for another run of the daemon.
     SignedOut,
     WrongCode,
+    /// A program in a sandbox came by the socket.
+    Confined,
     TooManyGuesses,
     WeakScope,
     ForeignHost,
@@ -47,6 +49,8 @@ pub enum Refusal {
     NoticesOff,
     TooManyRequests,
     TooManyStreams,
+    /// A hook that nobody keeps, not even abridged.
+    TooLong,
     /// The body did not come in time.
     TooSlow,
     /// A file could not be written.
@@ -85,6 +89,11 @@ impl Refusal {
                 "wrong_code",
                 "the link was used or is too old: `qd open` makes one",
             ),
+            Self::Confined => (
+                S::FORBIDDEN,
+                "confined",
+                "a program in a sandbox can't use the daemon; run this in a terminal of your own",
+            ),
             Self::NoSuchBrowser => (S::NOT_FOUND, "no_such_browser", "no browser of that id"),
             Self::NoSuchDevice => (S::NOT_FOUND, "no_such_device", "no device of that id"),
             Self::NoSuchTab => (S::NOT_FOUND, "no_such_tab", "no stream of that tab is open"),
@@ -108,6 +117,11 @@ impl Refusal {
                 S::TOO_MANY_REQUESTS,
                 "too_many_streams",
                 "this browser or token has too many streams open; close some of its tabs",
+            ),
+            Self::TooLong => (
+                S::PAYLOAD_TOO_LARGE,
+                "too_long",
+                "a hook's payload may have 64 MiB; send less of it",
             ),
             Self::TooSlow => (
                 S::REQUEST_TIMEOUT,

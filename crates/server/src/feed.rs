@@ -499,6 +499,6 @@ mod tests {
         for _ in 0..40 {
             board.push("session_changed", About::Session(session("a")), &long);
         }
-        assert!(board.ring_bytes <= RING_BYTES_MAX && board.ring.len() > 10);
+        assert!(board.ring_bytes <= RING_BYTES_MAX && board.ring.len() > 5);
     }
 }

@@ -51,7 +51,7 @@ async fn abridged(body: Body) -> Result<Abridged, Refusal> {
         let piece = piece.map_err(|_| Refusal::Unreadable)?;
         len += piece.len();
         if len > HOOK_BYTES_MAX {
-            return Err(Refusal::Unreadable);
+            return Err(Refusal::TooLong);
         }
         abridger.feed(&piece);
     }

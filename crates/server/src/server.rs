@@ -16,10 +16,11 @@ use hyper_util::service::TowerToHyperService;
 use qd_broker::history::{Bookkeeper, Searcher};
 use qd_broker::notices::Notices;
 use qd_broker::runtime::{Gone, Handle};
+use qd_broker::sources::supervised::is_confined;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tracing::{debug, warn};
 
@@ -234,13 +235,27 @@ impl Server {
             tokio::spawn(async move {
                 match frames::are_spoken(&stream).await {
                     Some(true) => frames::take(stream, &long_payloads, &handle).await,
-                    Some(false) => speak_http(stream, TowerToHyperService::new(app)).await,
+                    Some(false) => {
+                        let app = if is_confined_peer(&stream) { refusing() } else { app };
+                        speak_http(stream, TowerToHyperService::new(app)).await;
+                    }
                     None => {}
                 }
                 drop(permit);
             });
         }
     }
+}
+
+/// Whether a program in a sandbox is at the other end. The operator may have opened sockets to it
+/// (`local_sockets`), and ours would give it the operator's word.
+fn is_confined_peer(stream: &UnixStream) -> bool {
+    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(is_confined)
+}
+
+fn refusing() -> Router {
+    Router::new().fallback(async || Refusal::Confined)
 }
 
 async fn serve_port(

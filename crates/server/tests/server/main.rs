@@ -271,7 +271,7 @@ fn a_hook_that_is_answered_is_on_the_board() {
     let nobody = daemon.request("POST", "/api/live/hook?harness=nobody").token(Scope::Ingest);
     assert_eq!(nobody.body("{}").refused(), (400, "unknown_harness".into()));
     let huge = daemon.request("POST", "/api/live/hook").token(Scope::Ingest);
-    assert_eq!(huge.body(vec![b' '; (1 << 20) + 1]).send().0, 413);
+    assert_eq!(huge.body(vec![b' '; (64 << 20) + 1]).send().0, 413);
 
     let list = daemon.request("GET", "/api/live/sessions").token(Scope::Observe).json();
     let ids: Vec<&str> = list["sessions"]
@@ -499,7 +499,10 @@ fn one_session_is_told_with_its_runs_its_spans_and_its_evidence() {
 #[test]
 fn a_transcript_is_paged_and_nothing_else_is_read() {
     let daemon = Daemon::start("transcript");
-    let transcript = daemon.folder.join("s-1.jsonl");
+    // Where its client keeps transcripts.
+    let project = daemon.folder.join(".claude/projects/p");
+    std::fs::create_dir_all(&project).expect("a folder");
+    let transcript = project.join("s-1.jsonl");
     let page = |query: &str| {
         let path = format!("/api/live/sessions/s-1/transcript{query}");
         daemon.request("GET", &path).token(Scope::Observe)

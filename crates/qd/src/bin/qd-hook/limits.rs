@@ -13,6 +13,14 @@ pub fn delivery_budget(frame_len: usize) -> Duration {
     DELIVERY_BUDGET + DELIVERY_PER_MEGABYTE * megabytes
 }
 
+/// The same for a hook that stays. Its agent waits anyway, and a daemon that is there but slow must
+/// not let a call past its rules.
+pub fn waiting_budget(frame_len: usize) -> Duration {
+    WAITING_BUDGET + delivery_budget(frame_len)
+}
+
+const WAITING_BUDGET: Duration = Duration::from_secs(5);
+
 const DELIVERY_PER_MEGABYTE: Duration = Duration::from_millis(250);
 
 /// The agent's time, to write and close the hook's input. It is the agent that waits for itself

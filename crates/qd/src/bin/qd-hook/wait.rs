@@ -14,7 +14,7 @@ use crate::command_line::{Holding, Hook};
 use crate::deadline::Deadline;
 use crate::input::Wanted;
 use crate::limits::{
-    ABSENCE_MAX, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE, RETURN_BUDGET, delivery_budget,
+    ABSENCE_MAX, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE, RETURN_BUDGET, waiting_budget,
 };
 use crate::message::{Message, Mode, Stamp};
 use crate::place::Place;
@@ -54,7 +54,7 @@ impl Waiting {
         let (mut safe, mut pause) = (false, LOOK_AGAIN_FIRST);
         let mut look_until = Deadline::after(first).min(self.until);
         loop {
-            let first = delivery_budget(self.message.bytes.len());
+            let first = waiting_budget(self.message.bytes.len());
             let budget = if safe { RETURN_BUDGET } else { first };
             let budget = Deadline::after(budget).min(self.until);
             match delivery::hand_over(&self.place.sockets, &self.message, budget) {

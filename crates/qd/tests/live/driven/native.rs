@@ -258,3 +258,25 @@ fn a_session_in_the_home_says_what_lies_there_and_reads_no_token() {
     let caution = "This folder contains settings of Quarterdeck";
     assert!(detail.to_string().contains(caution), "{detail}");
 }
+
+/// Where the operator opens sockets to commands, ours stays closed to them.
+#[test]
+fn a_command_that_may_use_sockets_cannot_use_ours() {
+    let ask = r#"perl -MIO::Socket::UNIX -e '
+        $s = IO::Socket::UNIX->new(Peer => "$ENV{HOME}/.local/state/quarterdeck/qd.sock") or die;
+        print $s "GET /api/live/sessions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        print <$s>'"#;
+    let script = Script::new().calls("bash", json!({"command": ask})).says("Done.");
+    let world = world(script);
+    let path = world.home.path().join(".config/quarterdeck/config.toml");
+    let settings = std::fs::read_to_string(&path).expect("settings");
+    let opened = format!("{settings}\n[sandbox]\nlocal_sockets = \"allowed\"\n");
+    config(&world, "config.toml", &opened);
+    let driven = Driven::begin(world, &["native", "ask the daemon"]);
+    let request = driven.asks("bash");
+    driven.must(&["approve", &request]);
+    driven.is("task_complete");
+    let told = driven.told_model();
+    assert!(told.contains("403") && told.contains("confined"), "{told}");
+    assert!(!told.contains("agentState"), "{told}");
+}
