@@ -136,18 +136,31 @@ export class Daemon {
   async asksFor(session: string, tool: string, input: object, more: object = {}): Promise<Waiting> {
     const about = { session_id: session, cwd: "/w/atlas", permission_mode: "default" };
     const call = { tool_name: tool, tool_use_id: `${session}-call`, tool_input: input };
-    await this.hook({ ...about, hook_event_name: "UserPromptSubmit", prompt: `Work on ${session}` });
-    await this.hook({ ...about, ...call, hook_event_name: "PreToolUse" });
-    const child = spawn(FORWARDER, ["wait", "--harness", "claude-code"], {
-      env: { ...this.environment, CLAUDE_CODE_ENTRYPOINT: "cli" },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    this.forwarders.add(child);
+    await this.forward({ ...about, hook_event_name: "UserPromptSubmit", prompt: `Work on ${session}` });
+    await this.forward({ ...about, ...call, hook_event_name: "PreToolUse" });
+    const child = this.forwarder("wait");
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
     const said = once(child, "close").then(() => text);
     child.stdin.end(JSON.stringify({ ...about, ...call, ...more, hook_event_name: "PermissionRequest" }));
     return { said };
+  }
+
+  /** Says it as an agent's hook does. Of a session that a process holds no other is heard. */
+  private async forward(payload: Record<string, unknown>): Promise<void> {
+    const child = this.forwarder("send");
+    const closed = once(child, "close");
+    child.stdin.end(JSON.stringify(payload));
+    await closed;
+  }
+
+  private forwarder(mode: "send" | "wait") {
+    const child = spawn(FORWARDER, [mode, "--harness", "claude-code"], {
+      env: { ...this.environment, CLAUDE_CODE_ENTRYPOINT: "cli" },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.forwarders.add(child);
+    return child;
   }
 
   /** The command has run. */
@@ -156,7 +169,7 @@ export class Daemon {
   }
 
   async hasUsed(session: string, tool: string, input: object): Promise<void> {
-    await this.hook({
+    await this.forward({
       session_id: session,
       hook_event_name: "PostToolUse",
       tool_name: tool,

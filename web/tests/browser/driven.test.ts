@@ -418,6 +418,7 @@ test("c begins a session from anywhere, n where nothing waits for an answer", as
   await dialog.waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
+  await isRead(page.locator("[data-session]"));
   await page.keyboard.press("n");
   await expect.poll(() => told(tab)).toHaveLength(1);
   expect(await dialog.count()).toBe(0);
