@@ -5,7 +5,8 @@
 //! ring or in a new snapshot. Invariant: all that is here is in the journal.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
@@ -53,15 +54,31 @@ struct Board {
     ring: VecDeque<Frame>,
     ring_bytes: usize,
     frame: u64,
-    /// Of the present frame, once somebody asked: all readers share it.
-    snapshot: Option<Snapshot>,
+    /// Of the present frame, while somebody reads it: all readers share it.
+    snapshot: Weak<SnapshotText>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
+struct SnapshotText {
+    event: Bytes,
+    /// Where in it the list stands.
+    list: Range<usize>,
+}
+
+#[derive(Debug)]
 struct Snapshot {
     event: Bytes,
     /// A part of the event.
     list: Bytes,
+}
+
+/// Keeps the text for as long as anybody has a part of it.
+struct Reading(Arc<SnapshotText>);
+
+impl AsRef<[u8]> for Reading {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.event
+    }
 }
 
 /// One event of the stream, as it is sent.
@@ -230,14 +247,14 @@ impl Board {
             ring: VecDeque::new(),
             ring_bytes: 0,
             frame: 0,
-            snapshot: None,
+            snapshot: Weak::new(),
         }
     }
 
     /// All anew: nobody can go on from before.
     fn begin(&mut self, cards: Vec<(SessionId, Spelled)>) {
         self.frame += 1;
-        self.snapshot = None;
+        self.snapshot = Weak::new();
         self.ring.clear();
         self.ring_bytes = 0;
         self.plain.clear();
@@ -295,7 +312,7 @@ impl Board {
 
     fn push(&mut self, name: &str, about: About, data: &Bytes) {
         self.frame += 1;
-        self.snapshot = None;
+        self.snapshot = Weak::new();
         let text = self.spell(name, self.frame, data);
         self.ring_bytes += text.len();
         self.ring.push_back(Frame { number: self.frame, about, text });
@@ -306,14 +323,17 @@ impl Board {
     }
 
     fn snapshot(&mut self) -> Snapshot {
-        if let Some(known) = &self.snapshot {
-            return known.clone();
-        }
-        let list = self.list();
-        let event = self.spell("snapshot", self.frame, &list);
-        let end = event.len() - EVENT_END.len();
-        let snapshot = Snapshot { list: event.slice(end - list.len()..end), event };
-        self.snapshot.insert(snapshot).clone()
+        let text = self.snapshot.upgrade().unwrap_or_else(|| {
+            let list = self.list();
+            let event = self.spell("snapshot", self.frame, &list);
+            let end = event.len() - EVENT_END.len();
+            let text = Arc::new(SnapshotText { list: end - list.len()..end, event });
+            self.snapshot = Arc::downgrade(&text);
+            text
+        });
+        let list = text.list.clone();
+        let event = Bytes::from_owner(Reading(text));
+        Snapshot { list: event.slice(list), event }
     }
 
     /// JSON has no line breaks outside of strings, and none inside.
