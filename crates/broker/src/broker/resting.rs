@@ -4,6 +4,7 @@
 //! nothing else: whoever asks gets the same session, and it wakes with its next event.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use qd_session::Session;
@@ -137,6 +138,17 @@ impl SessionCell {
             Self::Resting(resting) => (None, Some(resting.index.carriers.iter())),
         };
         awake.into_iter().flatten().chain(resting.into_iter().flatten())
+    }
+
+    /// Whether one of the processes carries it, or has carried it and gone over to another session
+    /// a moment ago.
+    pub fn is_of(&self, processes: &BTreeSet<ProcessKey>) -> bool {
+        match self {
+            Self::Awake { session, .. } => {
+                session.monitor().processes().any(|process| processes.contains(process))
+            }
+            Self::Resting(_) => self.carriers().any(|process| processes.contains(process)),
+        }
     }
 }
 

@@ -77,6 +77,21 @@ fn whatever_one_process_carries_is_one_card() {
     assert_eq!(deck.card().vendor_id.as_ref(), "v-1", "it is resumed by its own");
 }
 
+/// Gemini CLI over ACP begins a chat of its own and leaves it at once for the one that it is asked
+/// for. On a busy machine that is over before anybody knows which process the client became.
+#[test]
+fn what_its_process_left_before_it_was_known_is_no_card_of_its_own() {
+    let setup = Setup { tools: Tools::Theirs, process: Process::WholeSession, hooks: Vec::new() };
+    let mut deck = Deck::with(Harness::GeminiCli, setup, brief(Preset::Manual));
+    let mut process = json!({"sessionId": "g-0", "pid": 7, "procStart": 42});
+    deck.signal(Harness::GeminiCli, Channel::Process, &process);
+    process["exited"] = true.into();
+    deck.signal(Harness::GeminiCli, Channel::Process, &process);
+    assert_eq!(cards(&deck).len(), 2, "nobody knows yet that it is the same");
+    deck.reports(Report::Kin { processes: vec!["7:42".into()] });
+    assert_eq!(cards(&deck), [id().to_string()]);
+}
+
 /// An agent that is driven may have a server besides, which knows its requests by other names.
 #[test]
 fn what_we_drive_is_answered_by_its_driver() {

@@ -109,6 +109,11 @@ impl Liveness {
         self.processes.iter().filter(|process| process.seen > process.gone).map(|known| &known.key)
     }
 
+    /// The processes that carry it or have carried it, as far back as they are kept.
+    pub(super) fn processes(&self) -> impl Iterator<Item = &ProcessKey> {
+        self.processes.iter().map(|known| &known.key)
+    }
+
     /// The last time the session said hello.
     pub(super) fn last_start(&self) -> Stamp {
         self.started

@@ -382,6 +382,11 @@ impl Monitor {
         self.liveness.carriers().filter(move |_| lives)
     }
 
+    /// The processes that carry the session or have carried it, as far back as they are kept.
+    pub fn processes(&self) -> impl Iterator<Item = &ProcessKey> {
+        self.liveness.processes()
+    }
+
     /// When the session last said hello; `NEVER` if only its work or its facts were heard of.
     pub fn last_start(&self) -> Stamp {
         self.liveness.last_start()

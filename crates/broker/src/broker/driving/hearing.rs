@@ -462,7 +462,7 @@ impl Broker {
         let is_same = |tracked: &Tracked| {
             may_be(harness, tracked.harness)
                 && tracked.session.driven().is_none()
-                && tracked.session.carriers().any(|process| ours.contains(process))
+                && tracked.session.is_of(ours)
         };
         let same = self.roster.values().filter(|tracked| is_same(tracked));
         let same: Vec<(Harness, Arc<str>)> =
