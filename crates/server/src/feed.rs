@@ -324,10 +324,7 @@ impl Board {
 
     fn snapshot(&mut self) -> Snapshot {
         let text = self.snapshot.upgrade().unwrap_or_else(|| {
-            let list = self.list();
-            let event = self.spell("snapshot", self.frame, &list);
-            let end = event.len() - EVENT_END.len();
-            let text = Arc::new(SnapshotText { list: end - list.len()..end, event });
+            let text = Arc::new(self.spell_snapshot());
             self.snapshot = Arc::downgrade(&text);
             text
         });
@@ -336,9 +333,13 @@ impl Board {
         Snapshot { list: event.slice(list), event }
     }
 
+    fn head(&self, name: &str, number: u64) -> String {
+        format!("event: {name}\nid: {:x}-{number}\ndata: ", self.run)
+    }
+
     /// JSON has no line breaks outside of strings, and none inside.
     fn spell(&self, name: &str, number: u64, data: &Bytes) -> Bytes {
-        let head = format!("event: {name}\nid: {:x}-{number}\ndata: ", self.run).into_bytes();
+        let head = self.head(name, number).into_bytes();
         // As long as it is: thousands are kept, and what grows by itself has twice the room it needs.
         let mut text = Vec::with_capacity(head.len() + data.len() + 2);
         text.extend_from_slice(&head);
@@ -347,11 +348,14 @@ impl Board {
         text.into()
     }
 
-    fn list(&self) -> Bytes {
+    /// In one piece: a board of thousands of cards is many megabytes.
+    fn spell_snapshot(&self) -> SnapshotText {
         let mut cards: Vec<&Spelled> = self.cards.values().collect();
         cards.sort_by_key(|card| card.place);
         let len: usize = cards.iter().map(|card| card.len() + 1).sum();
-        let mut text = Vec::with_capacity(len + 256);
+        let mut text = Vec::with_capacity(len + 512);
+        text.extend_from_slice(self.head("snapshot", self.frame).as_bytes());
+        let begin = text.len();
         text.extend_from_slice(b"{\"sessions\":[");
         for (nth, card) in cards.iter().enumerate() {
             if nth > 0 {
@@ -362,7 +366,9 @@ impl Board {
         text.extend_from_slice(b"],\"summary\":");
         text.extend_from_slice(&json(&self.summary));
         text.push(b'}');
-        text.into()
+        let list = begin..text.len();
+        text.extend_from_slice(EVENT_END);
+        SnapshotText { event: text.into(), list }
     }
 
     fn after(&self, number: u64) -> Next {
@@ -463,7 +469,8 @@ mod tests {
         let (one, other) = (board.snapshot(), board.snapshot());
         assert_eq!(one.event.as_ptr(), other.event.as_ptr());
         assert!(one.event.as_ptr_range().contains(&one.list.as_ptr()));
-        assert_eq!(one.list, board.list());
+        let list: serde_json::Value = serde_json::from_slice(&one.list).expect("JSON");
+        assert!(list["sessions"].is_array() && list["summary"].is_object(), "{list}");
         board.push_each("agent:state_event", &json(&1));
         assert!(String::from_utf8_lossy(&board.snapshot().event).contains("id: abc-3"));
     }
