@@ -124,7 +124,8 @@ test.each([
   await picture(page, `drive-done-${name}`);
   await accessible(page);
 
-  // The past is the same to one who comes later.
+  // The past is the same to one who comes later. A prompt is there with the next look at the past.
+  await log.getByText("And write three.txt").waitFor();
   const seen = await log.locator(".tool-name, .said, .prose").allTextContents();
   await page.reload();
   await log.getByText("Please write one.txt").waitFor();
