@@ -105,6 +105,12 @@ impl Harness {
         }
     }
 
+    /// Whether a file of its own names the process of each session; for the others one is looked
+    /// for.
+    pub fn names_its_process(self) -> bool {
+        self == Self::ClaudeCode
+    }
+
     /// A fresh translator for it.
     pub fn handler(self) -> Box<dyn Handler + Send> {
         match self {

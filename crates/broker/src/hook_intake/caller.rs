@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::frame::Agent;
-use crate::limits::{ANCESTORS_MAX, COMMAND_LINE_BYTES_MAX};
+use crate::limits::ANCESTORS_MAX;
 use crate::sources::processes::Process;
+use crate::sources::supervised::is_warden;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
@@ -54,7 +55,7 @@ impl Caller {
             above.push(Ancestor {
                 process,
                 program: Program::of(process),
-                is_our_supervisor: parent == Some(ours) && is_supervisor(process),
+                is_our_supervisor: parent == Some(ours) && is_warden(process),
             });
             next = parent.and_then(Process::with_pid);
         }
@@ -91,8 +92,10 @@ impl Program {
         let executable = fs::read_link(format!("/proc/{}/exe", process.pid)).ok()?;
         let mut program = Self { executable, script: None };
         if program.name().is_some_and(|name| INTERPRETERS.iter().any(|it| name.starts_with(it))) {
-            let words = command_line(process);
-            program.script = words.into_iter().skip(1).find(|word| !word.starts_with('-'));
+            let line = process.command_line().unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0).skip(1).filter(|word| !word.is_empty());
+            let script = words.find(|word| !word.starts_with(b"-"));
+            program.script = script.map(|word| String::from_utf8_lossy(word).into_owned());
         }
         Some(program)
     }
@@ -110,23 +113,6 @@ impl Program {
         let is_beside = versions(self).is_some() && versions(self) == versions(other);
         self.script == other.script && (self.executable == other.executable || is_beside)
     }
-}
-
-fn command_line(process: Process) -> Vec<String> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    let file = fs::File::open(format!("/proc/{}/cmdline", process.pid));
-    // A process that has just ended has no words.
-    let _ = file.map(|file| file.take(COMMAND_LINE_BYTES_MAX).read_to_end(&mut bytes));
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-}
-
-/// Our own executable, run again to stand between us and a program.
-fn is_supervisor(process: Process) -> bool {
-    let words = command_line(process);
-    let is_named = words.first().is_some_and(|program| program.ends_with("qd-warden"));
-    is_named || words.get(1).is_some_and(|word| word == "warden")
 }
 
 const SHELLS: [&str; 11] =

@@ -41,17 +41,7 @@ impl Voices {
                 proof: Proof::Spoke,
             })
             .collect();
-        // Claude Code names its process in a file of its own; for others one is looked for.
-        let proof = match key.0 {
-            Harness::ClaudeCode => Proof::Registered,
-            Harness::Codex
-            | Harness::GeminiCli
-            | Harness::KiloCode
-            | Harness::Cline
-            | Harness::Opencode
-            | Harness::Acp
-            | Harness::Native => Proof::Guessed,
-        };
+        let proof = if key.0.names_its_process() { Proof::Registered } else { Proof::Guessed };
         for process in broker.carriers_of(key).filter_map(|key| Process::named(key.as_str())) {
             if holders.iter().all(|holder| holder.process != process) {
                 holders.push(Holder { process, program: Program::of(process), proof });

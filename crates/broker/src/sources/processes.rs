@@ -17,7 +17,9 @@ use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use crate::Error;
-use crate::limits::{KIN_MAX, PROCESS_POLL_EVERY as POLL_EVERY, PROCESSES_MAX};
+use crate::limits::{
+    COMMAND_LINE_BYTES_MAX, KIN_MAX, PROCESS_POLL_EVERY as POLL_EVERY, PROCESSES_MAX,
+};
 
 /// One process, for as long as this machine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +67,14 @@ impl Process {
         let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
         let end = stat.iter().rposition(|byte| *byte == b')')?;
         Some(String::from_utf8_lossy(stat.get(begin..end)?).into_owned())
+    }
+
+    /// The words it was started with, a zero behind each; only so many bytes of them.
+    pub fn command_line(self) -> Option<Vec<u8>> {
+        let file = std::fs::File::open(format!("/proc/{}/cmdline", self.pid)).ok()?;
+        let mut words = Vec::new();
+        file.take(COMMAND_LINE_BYTES_MAX).read_to_end(&mut words).ok()?;
+        Some(words)
     }
 
     /// The terminal that controls it.

@@ -26,12 +26,17 @@ pub fn is_confined(pid: u32) -> bool {
     }
 }
 
+/// Whether it stands between the daemon and something that the daemon has started.
+pub fn is_warden(process: Process) -> bool {
+    process.name().is_none_or(|name| name == WARDEN_NAME)
+}
+
 fn is_below_warden(pid: u32) -> bool {
     let mut next = Some(pid);
     for _ in 0..ANCESTORS_SEARCHED_MAX {
         let Some(pid) = next.filter(|pid| *pid > 1) else { return false };
         let Some(process) = Process::with_pid(pid) else { return true };
-        if process.name().is_none_or(|name| name == WARDEN_NAME) {
+        if is_warden(process) {
             return true;
         }
         next = process.parent();

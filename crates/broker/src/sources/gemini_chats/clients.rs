@@ -1,12 +1,10 @@
 //! The running clients of a project, by where they run and what they were started as.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::assignment::Begin;
-use crate::limits::COMMAND_LINE_BYTES_MAX;
 use crate::sources::processes::Process;
 use crate::sources::supervised::is_confined;
 
@@ -29,13 +27,11 @@ pub fn clients(project: &Path, owner: u32) -> Option<Vec<Client>> {
         if !own || !fs::read_link(folder.join("cwd")).is_ok_and(|cwd| cwd == project) {
             continue;
         }
-        let mut command = Vec::new();
-        let read = File::open(folder.join("cmdline"))
-            .and_then(|file| file.take(COMMAND_LINE_BYTES_MAX).read_to_end(&mut command));
-        if read.is_err() || !is_client(&command) || is_confined(pid) {
+        let Some(process) = Process::with_pid(pid) else { continue };
+        let Some(command) = process.command_line() else { continue };
+        if !is_client(&command) || is_confined(pid) {
             continue;
         }
-        let Some(process) = Process::with_pid(pid) else { continue };
         let begin = Begin { at: process.started_at()?, resumes: resumes(&command) };
         found.push((Client { process, begin }, process.parent()));
     }
