@@ -10,6 +10,7 @@ use qd_session::decision::{By, Command, Decided, Refused, Standing, Subject};
 use qd_session::id::{DecisionId, IdempotencyKey, RequestKey};
 use serde::de::DeserializeOwned;
 
+use crate::budget::Identity;
 use crate::error::Refusal;
 use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, PROMPT_BYTES_MAX};
 use crate::server::Server;
@@ -25,11 +26,13 @@ pub struct Caller {
     pub device: String,
     /// Where it is a browser: its sign-in.
     pub browser: Option<Lease>,
+    /// Whose budget it spends; none by the socket, and without a credential.
+    pub identity: Option<Identity>,
 }
 
 impl Caller {
     pub(crate) fn of(device: &str) -> Self {
-        Self { device: device.to_owned(), browser: None }
+        Self { device: device.to_owned(), browser: None, identity: None }
     }
 
     pub(crate) fn by(self) -> By {

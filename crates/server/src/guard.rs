@@ -114,9 +114,9 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
         (_, None) => Refusal::NoSuchRoute.into_response(),
         (Via::Socket, Some(_)) => next.run(named(request, Caller::of(COMMAND_LINE))).await,
         (Via::Tcp(port), Some(need)) => match port.judge(&method, request.headers(), need) {
-            Ok((caller, identity)) => {
+            Ok(caller) => {
                 let lease = caller.browser.clone();
-                let answered = in_time(identified(named(request, caller), identity), next);
+                let answered = in_time(named(request, caller), next);
                 match lease {
                     Some(lease) => lease.hold(answered).await,
                     None => answered.await,
@@ -134,20 +134,14 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
     response
 }
 
-/// Lets routes know whose request it is.
+/// Lets the connection and the routes know whose request it is.
 fn named(mut request: Request, caller: Caller) -> Request {
-    request.extensions_mut().insert(caller);
-    request
-}
-
-/// Lets the connection and the routes know which caller it is.
-fn identified(mut request: Request, identity: Option<Identity>) -> Request {
-    if let Some(identity) = identity {
-        if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
-            seat.belongs_to(&identity);
-        }
-        request.extensions_mut().insert(identity);
+    if let (Some(identity), Some(seat)) =
+        (&caller.identity, request.extensions().get::<Arc<Seat>>())
+    {
+        seat.belongs_to(identity);
     }
+    request.extensions_mut().insert(caller);
     request
 }
 
@@ -163,12 +157,7 @@ impl Port {
 
     /// Whose request it is, if it may pass. What is refused costs nobody's budget: any web page can
     /// send it.
-    fn judge(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        need: Need,
-    ) -> Result<(Caller, Option<Identity>), Refusal> {
+    fn judge(&self, method: &Method, headers: &HeaderMap, need: Need) -> Result<Caller, Refusal> {
         let now = Instant::now();
         let reports = need == Need::Scope(Scope::Ingest);
         let token = bearer(headers);
@@ -198,12 +187,13 @@ impl Port {
             }
             Some(_) | None => {}
         }
-        let caller = match (has, lease) {
-            (_, Some(lease)) => Caller { device: lease.name.clone(), browser: Some(lease) },
-            (Has::Token, None) => Caller::of("token"),
+        Ok(match (has, lease) {
+            (_, Some(lease)) => {
+                Caller { device: lease.name.clone(), browser: Some(lease), identity }
+            }
+            (Has::Token, None) => Caller { identity, ..Caller::of("token") },
             (Has::Browser | Has::Nothing, None) => Caller::of("nobody"),
-        };
-        Ok((caller, identity))
+        })
     }
 
     fn lease(&self, shown: &str) -> Option<Lease> {

@@ -15,7 +15,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_stream::Stream;
 
-use crate::budget::{Identity, OpenStream};
+use crate::acting::Caller;
+use crate::budget::OpenStream;
 use crate::error::Refusal;
 use crate::limits::STREAM_PING_EVERY;
 use crate::server::Server;
@@ -23,9 +24,9 @@ use crate::stream::opened;
 
 pub async fn signals(
     State(server): State<Server>,
-    caller: Option<Extension<Identity>>,
+    Extension(caller): Extension<Caller>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let open = opened(server.streams(), caller)?;
+    let open = opened(server.streams(), &caller)?;
     let signals = server.handle().signals().await?;
     Ok(Sse::new(told(signals, open)).keep_alive(KeepAlive::new().interval(STREAM_PING_EVERY)))
 }

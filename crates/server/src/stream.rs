@@ -14,7 +14,8 @@ use futures_util::stream::unfold;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::budget::{Identity, OpenStream, Streams};
+use crate::acting::Caller;
+use crate::budget::{OpenStream, Streams};
 use crate::error::Refusal;
 use crate::feed::{Feed, Next, Progress};
 use crate::limits::{STREAM_GAP_PER_READER, STREAM_PING_EVERY};
@@ -35,10 +36,10 @@ pub struct Whose {
 pub async fn stream(
     State(server): State<Server>,
     Query(Whose { tab }): Query<Whose>,
-    caller: Option<Extension<Identity>>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let open = opened(server.streams(), caller)?;
+    let open = opened(server.streams(), &caller)?;
     let feed = server.feed().clone();
     feed.reach(0).await?;
     let last = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
@@ -58,12 +59,9 @@ pub async fn stream(
 }
 
 /// A caller of the port opens so many and no more; the command line has no bound.
-pub fn opened(
-    streams: &Streams,
-    caller: Option<Extension<Identity>>,
-) -> Result<Option<OpenStream>, Refusal> {
-    let Some(Extension(caller)) = caller else { return Ok(None) };
-    streams.open(&caller).map(Some).ok_or(Refusal::TooManyStreams)
+pub fn opened(streams: &Streams, caller: &Caller) -> Result<Option<OpenStream>, Refusal> {
+    let Some(identity) = &caller.identity else { return Ok(None) };
+    streams.open(identity).map(Some).ok_or(Refusal::TooManyStreams)
 }
 
 /// How many read the stream.
