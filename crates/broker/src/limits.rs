@@ -107,9 +107,6 @@ pub const PENDING_BYTES_MAX: usize = 6 << 20;
 /// Between two tries of a journal that cannot be written, as on a full disk.
 pub const JOURNAL_RETRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Between two looks whether the journal still lies in its place, where the kernel does not tell.
-pub const JOURNAL_LOOK_EVERY: Duration = Duration::from_secs(2);
-
 /// Longest sleep while something is due. A suspended machine does not count its sleep, so the
 /// clock is looked at now and then.
 pub const SLEEP_MAX: Duration = Duration::from_secs(600);

@@ -9,7 +9,6 @@ mod driving;
 mod errands;
 mod handle;
 mod held;
-mod journal_watch;
 mod tap;
 mod troubles;
 mod voices;
@@ -44,7 +43,6 @@ pub use self::handle::{
 };
 use self::handle::{Gather, Order, Waited};
 use self::held::{Coming, Held, let_go_next};
-use self::journal_watch::JournalWatch;
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
 pub use self::troubles::{Trouble, TroubleKind, gaps};
@@ -106,7 +104,8 @@ pub struct Runtime {
     journal: Journal,
     journal_path: PathBuf,
     /// Rings when somebody may have taken the journal away.
-    journal_watch: JournalWatch,
+    /// Rings when a file of the journal came, went or was replaced: somebody may have taken it away.
+    journal_bell: Doorbell,
     files: Files,
     holders: Holders,
     locator: Locator,
@@ -188,7 +187,8 @@ impl Runtime {
         let (journal, opened) = Journal::open(settings.journal(), qd_store::Settings::default())
             .map_err(Error::Journal)?;
         report(&opened);
-        let journal_watch = JournalWatch::of(&settings.journal())?;
+        let journal_bell =
+            Doorbell::at("qd-journal", vec![journal_in(settings.state.clone())], Rings::ForEnds)?;
         let told = troubles::losses_told(&journal);
         let spool = Spool::open(&settings.spool())?;
         let spool_bell =
@@ -212,7 +212,7 @@ impl Runtime {
             broker,
             journal,
             journal_path: settings.journal(),
-            journal_watch,
+            journal_bell,
             files,
             holders,
             locator,
@@ -292,7 +292,7 @@ impl Runtime {
                 () = stopped(&mut self.stop) => break,
                 settled = self.writing.settled() => self.settle(settled)?,
                 // What comes of it is in the journal's health.
-                () = self.journal_watch.rung() => drop(self.journal.check()),
+                () = self.journal_bell.rung() => drop(self.journal.check()),
                 () = self.spool_bell.rung(), if room => self.spool_due = true,
                 () = ready(()), if room && self.spool_due && !self.next.has_spooled() => {
                     self.drain_spool();
@@ -999,6 +999,17 @@ fn frames_in(spool: PathBuf) -> Root {
         enters: |_| false,
         tells: Tells::Changes,
         wants: |file| file.extension().is_some_and(|ending| ending == "frame"),
+    }
+}
+
+/// The database, its log and its lock; not what is written beside them all the time.
+fn journal_in(state: PathBuf) -> Root {
+    const FILES: [&str; 4] = ["journal.db", "journal.db-wal", "journal.db-shm", "journal.db.lock"];
+    Root {
+        path: state,
+        enters: |_| false,
+        tells: Tells::Presence,
+        wants: |file| FILES.iter().any(|name| file.as_os_str() == *name),
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Interest {
     Uses,
     /// Everything that changes its entries.
     Entries,
+    /// Which entries come and go, not what is written to them.
+    Presence,
     /// Entries that come, and whether it stays.
     Arrivals,
     /// Whether it stays where it is, and which entries go.
@@ -91,6 +93,7 @@ mod linux {
             let wanted = match interest {
                 Interest::Departures => departures,
                 Interest::Arrivals => arrivals,
+                Interest::Presence => arrivals | departures,
                 Interest::Entries => entries,
                 Interest::Uses => entries | WatchFlags::OPEN | WatchFlags::CLOSE,
             };

@@ -44,6 +44,8 @@ pub enum Tells {
     Changes,
     /// Opening and closing it as well, where it can be watched.
     Uses,
+    /// That it came, went or was replaced, where it can be watched: not what is written to it.
+    Presence,
 }
 
 /// What may have happened to a file. Several things at once are told as one.
@@ -536,6 +538,7 @@ impl Tells {
         match self {
             Self::Changes => Interest::Entries,
             Self::Uses => Interest::Uses,
+            Self::Presence => Interest::Presence,
         }
     }
 }
