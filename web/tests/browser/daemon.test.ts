@@ -289,3 +289,22 @@ test("what the daemon read of a session is on its pages", async () => {
   await picture(page, "real-history");
   expect(troubles).toEqual([]);
 });
+
+test("a journal that was damaged is told on every page, with what to do", async () => {
+  const daemon = kept(await Daemon.serve());
+  await daemon.hook(prompt("before"));
+  const { page } = await seen(daemon);
+  await showsTitles(page, ["Work on before"]);
+  expect(await page.locator("[data-trouble]").count()).toBe(0);
+  await daemon.stop();
+  daemon.damageJournal();
+  await daemon.again();
+  await page.reload();
+  const told = page.locator('[data-trouble="journal_gap"]');
+  await told.waitFor();
+  expect(await told.innerText()).toContain("The journal was damaged");
+  await page.goto(`${daemon.url}/usage`);
+  await told.waitFor();
+  await accessible(page);
+  await picture(page, "trouble-desk");
+});

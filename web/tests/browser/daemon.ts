@@ -191,6 +191,16 @@ export class Daemon {
     await this.end("SIGKILL");
   }
 
+  async stop(): Promise<void> {
+    await this.end("SIGTERM");
+  }
+
+  /** While it is down: as a bad disk does. */
+  damageJournal(): void {
+    const state = this.environment["XDG_STATE_HOME"] ?? "";
+    writeFileSync(join(state, "quarterdeck/journal.db"), "no database ".repeat(1_000));
+  }
+
   /** On the same folder and the same port. */
   async again(): Promise<void> {
     await this.run(["serve", "--port", new URL(this.url).port]);
