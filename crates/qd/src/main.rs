@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod exit;
 mod explain;
+mod heap;
 mod hooks;
 mod log_file;
 mod notify_config;
@@ -244,7 +245,7 @@ fn is_capture(args: &replay::ExplainArgs) -> bool {
 
 /// For a command that is a daemon: what it serves does not wait for its loop.
 fn daemon_threads() -> Result<tokio::runtime::Runtime> {
-    share_heaps();
+    heap::share();
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     Ok(threads.worker_threads(2).enable_all().build()?)
 }
@@ -278,17 +279,6 @@ fn log_to_stderr(log: Option<LogFile>) {
 
 fn scope(name: &str) -> Result<Scope, String> {
     Scope::named(name).ok_or_else(|| "ingest, observe, operate or admin".to_owned())
-}
-
-/// Lets all threads share two heaps. glibc gives each of twenty its own, and what one thread makes
-/// and another frees, as almost everything here, leaves holes in all of them.
-fn share_heaps() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    #[allow(unsafe_code, reason = "std has no word on the allocator")]
-    // SAFETY: it sets a number, before there is a second thread.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 2);
-    }
 }
 
 /// Whoever read our output has seen enough.

@@ -26,6 +26,7 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::daemon::Daemon;
+use crate::heap;
 use crate::paths::Paths;
 use crate::zone::Zone;
 
@@ -122,6 +123,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let mut running = tokio::spawn(runtime.run());
     let ran = tokio::select! {
         ran = &mut running => ran,
+        () = heap::give_back() => unreachable!("it gives back for ever"),
         _ = interrupted.recv() => ended(&stop, running).await,
         _ = terminated.recv() => ended(&stop, running).await,
     };

@@ -115,6 +115,26 @@ fn files_are_new_then_changed_then_gone_and_bursts_are_one() {
 }
 
 #[test]
+fn of_what_is_only_there_or_not_what_is_written_is_not_told() {
+    let folder = Folder::new();
+    folder.write("root/one.jsonl", "1\n");
+    folder.write("root/old.jsonl", "1\n");
+    let mut heard = Heard::new(&folder, &["root"]);
+    let present = Root { tells: Tells::Presence, ..folder.root("root") };
+    heard.watch = Watch::bounded(Inotify::new(), vec![present], WATCHES_MAX, OFTEN);
+    heard.tells("New root/one.jsonl");
+    folder.write("root/one.jsonl", "2\n");
+    fs::rename(folder.0.join("root/old.jsonl"), folder.0.join("root/two.jsonl")).unwrap();
+    let moved = ["Gone root/old.jsonl", "New root/two.jsonl"];
+    assert_eq!(heard.tells("New root/two.jsonl"), moved);
+    // Replaced, and taken away.
+    fs::rename(folder.0.join("root/two.jsonl"), folder.0.join("root/one.jsonl")).unwrap();
+    heard.tells("Changed root/one.jsonl");
+    fs::remove_file(folder.0.join("root/one.jsonl")).unwrap();
+    heard.tells("Gone root/one.jsonl");
+}
+
+#[test]
 fn a_root_may_come_late_go_and_come_back() {
     let folder = Folder::new();
     let mut heard = Heard::new(&folder, &["home/.agent/projects", "home/.agent/sessions"]);
