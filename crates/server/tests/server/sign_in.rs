@@ -4,11 +4,12 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Instant;
 
 use qd_server::{BROWSER_HEADER, HEADER, Scope, browser_proof, daemon_proof};
 use serde_json::{Value, json};
 
-use crate::{Daemon, Reader, Request};
+use crate::{Daemon, PATIENCE, Reader, Request};
 
 const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
 
@@ -40,10 +41,12 @@ impl Request<'_> {
 }
 
 impl Reader {
-    /// All that was read until the daemon ended it.
+    /// All that was read until the daemon ended it. A stream that goes on tells so every few seconds.
     pub fn until_end(&mut self) -> String {
         let mut buffer = [0; 4_096];
+        let begun = Instant::now();
         loop {
+            assert!(begun.elapsed() < PATIENCE, "it goes on: {}", self.text);
             let count = self.stream.read(&mut buffer).expect("it ends while we wait");
             if count == 0 {
                 return self.text.clone();
