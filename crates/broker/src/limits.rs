@@ -56,6 +56,10 @@ pub const ANCESTORS_MAX: usize = 32;
 /// Sessions of which it is known who spoke for them; the one that was silent for longest goes.
 pub const VOICES_MAX: usize = 4_096;
 
+/// Programs that are counted which run hooks of other clients. Few are known to; whoever makes up
+/// more names is not worth remembering.
+pub const OTHER_CALLERS_MAX: usize = 16;
+
 /// Longest payload of a waiting forwarder that is held whole without asking for room.
 pub const WHOLE_BYTES_FREE: usize = 1 << 20;
 

@@ -72,6 +72,7 @@ impl Place {
             harness: "claude-code".to_owned(),
             event: None,
             entry: None,
+            by: None,
             agent: None,
             cut: None,
             whole: None,

@@ -22,6 +22,7 @@ pub mod gemini_cli;
 mod json_walk;
 pub mod native;
 pub mod opencode;
+pub mod other_client;
 mod otlp;
 mod outbox;
 mod payload;

@@ -96,7 +96,9 @@ impl Bench {
     }
 
     fn hook_line(&self) -> String {
-        format!("'{}' send --harness claude-code", self.hook.display())
+        // Claude Code proves to the forwarder that it is the caller.
+        let session = "CLAUDE_CODE_SESSION_ID=5f0c7f5e-0d3a-4c37-9a55-2f1c7d8e9b10";
+        format!("{session} '{}' send --harness claude-code", self.hook.display())
     }
 
     /// The script of the product's first plan, against a server that answers at once.

@@ -71,6 +71,7 @@ fn frame(harness: Harness, payload: Abridged) -> Frame {
         event: None,
         entry: None,
         agent: None,
+        by: None,
         cut: payload.is_cut().then_some(Cut::Size),
         payload: payload.text,
         whole: None,

@@ -46,6 +46,8 @@ fn daemon(page: &mut Page, health: &Health, summary: &Summary) {
     page.counter("qd_hooks_cut_total", "Hooks that were too long to be kept whole.", health.cut);
     let strangers = "Hooks ignored: their process does not hold the session.";
     page.counter("qd_hooks_strangers_total", strangers, health.strangers);
+    let others = "Hooks ignored: run by another program than the client they are for.";
+    page.counter("qd_hooks_others_total", others, health.other_callers.values().sum());
     page.counter("qd_board_changes_total", "Changes shown.", health.changes);
     page.counter("qd_file_notices_total", "Troubles with session files.", health.notices);
     let dropped = "Entries that could never be written.";

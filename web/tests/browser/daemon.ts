@@ -138,7 +138,7 @@ export class Daemon {
     const call = { tool_name: tool, tool_use_id: `${session}-call`, tool_input: input };
     await this.forward({ ...about, hook_event_name: "UserPromptSubmit", prompt: `Work on ${session}` });
     await this.forward({ ...about, ...call, hook_event_name: "PreToolUse" });
-    const child = this.forwarder("wait");
+    const child = this.forwarder("wait", session);
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
     const said = once(child, "close").then(() => text);
@@ -148,15 +148,16 @@ export class Daemon {
 
   /** Says it as an agent's hook does. Of a session that a process holds no other is heard. */
   private async forward(payload: Record<string, unknown>): Promise<void> {
-    const child = this.forwarder("send");
+    const child = this.forwarder("send", String(payload["session_id"]));
     const closed = once(child, "close");
     child.stdin.end(JSON.stringify(payload));
     await closed;
   }
 
-  private forwarder(mode: "send" | "wait") {
+  /** As Claude Code runs it in that session. */
+  private forwarder(mode: "send" | "wait", session: string) {
     const child = spawn(FORWARDER, [mode, "--harness", "claude-code"], {
-      env: { ...this.environment, CLAUDE_CODE_ENTRYPOINT: "cli" },
+      env: { ...this.environment, CLAUDE_CODE_ENTRYPOINT: "cli", CLAUDE_CODE_SESSION_ID: session },
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.forwarders.add(child);

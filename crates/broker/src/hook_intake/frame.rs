@@ -32,6 +32,8 @@ pub struct Frame {
     /// person at a terminal.
     pub entry: Option<String>,
     pub agent: Option<Agent>,
+    /// The program that ran the hook, where it is not the client that the hook was installed for.
+    pub by: Option<String>,
     /// The payload is not all that the agent wrote.
     pub cut: Option<Cut>,
     /// Not parsed, and abridged where it was too long to be kept: what handlers hear.
@@ -124,6 +126,9 @@ impl Frame {
         }
         if let Some(entry) = &self.entry {
             line += &format!(" entry={entry}");
+        }
+        if let Some(by) = &self.by {
+            line += &format!(" by={by}");
         }
         if let Some(Agent { pid, started }) = self.agent {
             line += &format!(" agent={pid}");
@@ -230,6 +235,7 @@ struct Fields<'a> {
     event: Option<&'a str>,
     entry: Option<&'a str>,
     agent: Option<&'a str>,
+    by: Option<&'a str>,
     cut: Option<&'a str>,
     sum: Option<&'a str>,
     len: Option<&'a str>,
@@ -248,6 +254,7 @@ impl<'a> Fields<'a> {
                 "event" => &mut fields.event,
                 "entry" => &mut fields.entry,
                 "agent" => &mut fields.agent,
+                "by" => &mut fields.by,
                 "cut" => &mut fields.cut,
                 "sum" => &mut fields.sum,
                 "len" => &mut fields.len,
@@ -277,6 +284,7 @@ impl<'a> Fields<'a> {
             event: optional(self.event, name, "event")?,
             entry: optional(self.entry, name, "entry")?,
             agent: optional(self.agent, agent, "agent")?,
+            by: optional(self.by, name, "by")?,
             cut: optional(self.cut, cut, "cut")?,
             payload: Vec::new(),
             whole: None,
@@ -358,6 +366,7 @@ mod tests {
                 event: Some("Stop".into()),
                 entry: Some("cli".into()),
                 agent: Some(Agent { pid: 4711, started: Some(93021) }),
+                by: None,
                 cut: Some(Cut::Size),
                 payload: Vec::new(),
                 whole: None,
@@ -374,6 +383,7 @@ mod tests {
             event: None,
             entry: None,
             agent: Some(Agent { pid: 7, started: None }),
+            by: Some("grok_build".into()),
             cut: None,
             payload: b"{}\n".to_vec(),
             ..full.clone()

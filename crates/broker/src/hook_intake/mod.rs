@@ -11,6 +11,8 @@
 //! ```
 //!
 //! (one line; `event`, `entry`, `agent` and `cut` only where known; unknown fields are skipped).
+//! `by=<program>` stands there where the caller is not the client that the hook was installed for:
+//! it is counted, and nothing more is made of what it says.
 //! The first word is the version, the second the mode: `send` wants one byte back, [`ACK`] once the
 //! frame is safe with us or [`REFUSAL`]. `wait` wants that too, and then stays on the connection
 //! for a [`HookReply`], which it acknowledges with [`ACK`] before it acts on it; where that fails

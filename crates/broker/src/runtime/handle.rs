@@ -7,6 +7,7 @@ use qd_session::id::SessionId;
 use qd_session::logbook::Brief;
 use qd_session::machine::Shown;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,6 +107,11 @@ pub struct Health {
     /// they named.
     #[serde(default)]
     pub strangers: u64,
+    /// Hooks that were ignored, because another program ran them than the client they were
+    /// installed for: how many, by the program.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub other_callers: BTreeMap<String, u64>,
     /// Changes shown so far.
     pub changes: u64,
     /// Troubles with session files, told in the log.

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qd_harness::Harness;
+use qd_harness::other_client::of_claude_code_hook;
 use qd_harness::waiting_hook::session_named;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::Runtime;
 use crate::broker::Broker;
 use crate::hook_intake::speaking::{Holder, Proof, Speaker, Standing, standing};
 use crate::hook_intake::{Caller, Frame, Program};
-use crate::limits::VOICES_MAX;
+use crate::limits::{OTHER_CALLERS_MAX, VOICES_MAX};
 use crate::sources::processes::Process;
 
 type Key = (Harness, Arc<str>);
@@ -79,10 +80,44 @@ impl Voices {
     }
 }
 
+/// The program that ran the hook, where it is not the client that the hook was installed for: as its
+/// forwarder found, or as the payload shows.
+fn other_caller(harness: Harness, frame: &Frame) -> Option<&str> {
+    let shown = || match harness {
+        Harness::ClaudeCode => of_claude_code_hook(&frame.payload),
+        Harness::Codex
+        | Harness::GeminiCli
+        | Harness::KiloCode
+        | Harness::Cline
+        | Harness::Opencode
+        | Harness::Acp
+        | Harness::Native => None,
+    };
+    frame.by.as_deref().or_else(shown)
+}
+
 impl Runtime {
+    fn note_other_caller(&mut self, program: &str) {
+        let callers = &mut self.health.other_callers;
+        if !callers.contains_key(program) {
+            info!(
+                program,
+                "another program runs our hooks; it is not held, and has no card of theirs"
+            );
+            if callers.len() >= OTHER_CALLERS_MAX {
+                return;
+            }
+        }
+        *callers.entry(program.to_owned()).or_default() += 1;
+    }
+
     /// Whether the hook is heard: its caller may speak for the session that it names. One that
     /// names none changes nothing either way.
     pub(super) fn is_heard(&mut self, harness: Harness, frame: &Frame) -> bool {
+        if let Some(program) = other_caller(harness, frame) {
+            self.note_other_caller(program);
+            return false;
+        }
         let Some(session) = session_named(&frame.payload) else { return true };
         let key = (harness, session);
         let agent = frame.caller.agent(frame.agent);

@@ -173,6 +173,7 @@ impl Daemon {
             harness: "claude-code".to_owned(),
             event: None,
             entry: Some("cli".to_owned()),
+            by: None,
             agent: None,
             cut: None,
             whole: None,

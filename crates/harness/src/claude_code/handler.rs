@@ -87,6 +87,10 @@ impl Handler {
         let Some(id) = id(hook.session_id.as_deref()) else {
             return self.not_understood(signal, None);
         };
+        if hook.is_of_another_client() {
+            // There is no such session of Claude Code.
+            return self.not_understood(signal, None);
+        }
         let mut notes = Notes::of(signal, id);
         let understood = self.with_session(signal, &mut notes, |session, notes, first| {
             hooks::take(session, notes, &hook, first)

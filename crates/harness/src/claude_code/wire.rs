@@ -49,6 +49,17 @@ pub struct Hook {
     pub reason: Option<String>,
     pub elicitation_id: Option<String>,
     pub mcp_server_name: Option<String>,
+    /// Grok Build writes each member twice, in Claude Code's spelling and in its own.
+    #[serde(rename = "hookEventName")]
+    pub event_of_grok: Option<IgnoredAny>,
+    pub cursor_version: Option<IgnoredAny>,
+}
+
+impl Hook {
+    /// Another program runs Claude Code's hooks, with members that Claude Code never writes.
+    pub fn is_of_another_client(&self) -> bool {
+        self.event_of_grok.is_some() || self.cursor_version.is_some()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -82,6 +82,7 @@ pub fn framed(payload: &str) -> Vec<u8> {
         harness: "claude-code".to_owned(),
         event: None,
         entry: None,
+        by: None,
         agent: None,
         cut: None,
         payload: payload.as_bytes().to_vec(),

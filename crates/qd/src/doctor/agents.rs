@@ -1,10 +1,11 @@
 //! The agents of this machine, and whether they report to us.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use qd_broker::sources::places::places;
+use qd_harness::other_client;
 use qd_server::About;
 
 use super::finding::Finding;
@@ -85,6 +86,36 @@ pub fn strangers(about: &About) -> Finding {
         .advise("the daemon's log names the process and the session"),
     }
 }
+
+/// Who else reads Claude Code's settings file, and runs the hooks in it: those that are set up here,
+/// and those that called. They are never held, and say nothing of Claude Code's sessions.
+pub fn others(paths: &Paths, about: Option<&About>) -> Option<Finding> {
+    const CHECK: &str = "other readers";
+    let there = READERS.into_iter().filter(|(folder, _)| paths.home.join(folder).is_dir());
+    let mut readers: BTreeMap<&str, Option<u64>> = there.map(|(_, name)| (name, None)).collect();
+    for (program, hooks) in about.iter().flat_map(|about| &about.health.other_callers) {
+        let called = readers.entry(other_client::display_name(program)).or_default();
+        *called = Some(called.unwrap_or_default() + hooks);
+    }
+    let named = |(name, hooks): (&str, Option<u64>)| match hooks {
+        Some(hooks) => format!("{name} ({hooks} hooks ignored)"),
+        None => name.to_owned(),
+    };
+    let named: Vec<String> = readers.into_iter().map(named).collect();
+    let reason = format!(
+        "{} may run the hooks in Claude Code's settings too; they are never held by them",
+        named.join(", ")
+    );
+    (!named.is_empty()).then(|| Finding::ok(CHECK, reason))
+}
+
+/// Programs that read Claude Code's settings, by the folder that each keeps in the home.
+const READERS: [(&str, &str); 4] = [
+    (".grok", "Grok Build"),
+    (".cursor", "Cursor"),
+    (".config/Code", "VS Code"),
+    (".copilot", "GitHub Copilot"),
+];
 
 /// Whether something that agents said was too long to be kept.
 pub fn cut(about: &About) -> Finding {

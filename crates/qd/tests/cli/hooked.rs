@@ -26,7 +26,8 @@ impl World {
         }
         let mut command = self.command(program);
         command.args(["-c", &format!("\"$0\" {hook}; true"), env!("CARGO_BIN_EXE_qd-hook")]);
-        command.env("CLAUDE_CODE_ENTRYPOINT", "cli");
+        // Anybody can say that they are Claude Code in this session.
+        command.env("CLAUDE_CODE_ENTRYPOINT", "cli").env("CLAUDE_CODE_SESSION_ID", "s-1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("an agent");
         child.stdin.take().expect("its input").write_all(payload).expect("written");

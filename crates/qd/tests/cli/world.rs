@@ -77,6 +77,8 @@ impl World {
     pub fn hook(&self, payload: Value) {
         let mut command = self.command(env!("CARGO_BIN_EXE_qd-hook"));
         command.args(["send", "--harness", "claude-code"]).stdin(Stdio::piped());
+        // What proves to the forwarder that Claude Code calls it.
+        command.env("CLAUDE_CODE_SESSION_ID", payload["session_id"].as_str().unwrap_or_default());
         let mut child = command.spawn().expect("the forwarder starts");
         let mut stdin = child.stdin.take().expect("its input");
         stdin.write_all(payload.to_string().as_bytes()).expect("written");

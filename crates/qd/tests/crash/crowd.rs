@@ -64,6 +64,7 @@ fn prompt(nth: usize) -> Frame {
         harness: "claude-code".to_owned(),
         event: None,
         entry: None,
+        by: None,
         agent: Some(Agent { pid: std::process::id(), started: None }),
         cut: None,
         payload: payload.to_string().into_bytes(),

@@ -96,6 +96,9 @@ impl Place {
     pub fn hook(&self, harness: &str, payload: &str) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_qd-hook"));
         let command = self.environment(&mut command).args(["send", "--harness", harness]);
+        // What proves to the forwarder that Claude Code calls it.
+        let said: serde_json::Value = serde_json::from_str(payload).unwrap_or_default();
+        command.env("CLAUDE_CODE_SESSION_ID", said["session_id"].as_str().unwrap_or_default());
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the forwarder");
         let mut stdin = child.stdin.take().expect("its input");

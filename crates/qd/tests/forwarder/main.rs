@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use qd_broker::hook_intake::{Admission, Agent, Cut, Frame, KnownIds, Mode};
+use qd_broker::hook_intake::{Admission, Cut, Frame, KnownIds, Mode};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use world::{Daemon, GENEROUS, Journal, Manner, World, finish, now_ms};
 
@@ -58,21 +58,47 @@ fn a_hook_is_delivered_with_its_stamp() {
 }
 
 #[test]
-fn claude_code_names_its_own_process_and_no_other_agent_is_believed() {
+fn claude_code_is_believed_where_its_environment_names_the_session_and_the_caller() {
     let world = World::new();
-    let agents = ["claude-code", "codex"].map(|harness| {
+    let own = std::process::id().to_string();
+    let run = |harness: &str, session: &str, pid: &str| {
         let hook = world.hook(&format!("send --harness {harness}"));
         let hook = hook.environment(|command| {
-            command.env("CLAUDE_PID", "4194305").env("SECRET_TOKEN", "hush");
+            command.env("CLAUDE_CODE_SESSION_ID", session).env("CLAUDE_PID", pid);
+            command.env("CLAUDECODE", "1").env("SECRET_TOKEN", "hush");
         });
         hook.run(PAYLOAD);
         let drained = world.drained();
         assert!(!format!("{drained:?}").contains("hush"), "the environment stays here");
-        drained[0].agent
+        assert_eq!(drained[0].agent.map(|agent| agent.pid), Some(std::process::id()));
+        drained[0].by.clone()
+    };
+    assert_eq!(run("claude-code", "s", &own), None);
+    // Whoever Claude Code has started inherits its environment.
+    let program = std::env::current_exe().expect("a program");
+    let program = program.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    assert_eq!(run("claude-code", "other", &own), program);
+    assert_eq!(run("claude-code", "s", "4194305"), program);
+    assert_eq!(run("codex", "other", "4194305"), None);
+}
+
+/// Grok Build runs what stands in Claude Code's settings, and waits for each hook.
+#[test]
+fn another_vendors_agent_is_reported_by_its_name_and_never_held() {
+    let (world, journal) = (World::new(), Arc::new(Mutex::new(Journal::default())));
+    let daemon = Daemon::start(&world, Manner::Acknowledges, &journal);
+    let begun = Instant::now();
+    let hook = world.hook("wait --harness claude-code --within 86390 --event Stop");
+    let hook = hook.environment(|command| {
+        command.env("CLAUDE_CODE_SESSION_ID", "around-it").env("GROK_SESSION_ID", "s");
+        command.env("GROK_HOOK_EVENT", "stop");
     });
-    // No process can have that pid, so it has no start time either.
-    assert_eq!(agents[0], Some(Agent { pid: 4_194_305, started: None }));
-    assert_eq!(agents[1].map(|agent| agent.pid), Some(std::process::id()));
+    hook.run(PAYLOAD);
+    assert!(begun.elapsed() < GENEROUS);
+    drop(daemon);
+    let frames = &journal.lock().expect("whole").frames;
+    let said: Vec<_> = frames.iter().map(|frame| (frame.mode, frame.by.as_deref())).collect();
+    assert_eq!(said, [(Mode::Send, Some("grok_build"))]);
 }
 
 #[test]

@@ -194,34 +194,27 @@ fn told_to_stop_or_not_listened_to_any_more_it_leaves_in_silence() {
 fn when_its_agent_is_gone_it_goes_too() {
     let world = World::new();
     let mut keeper = Keeper::start(&world, Habit::Keeps);
-    let mut agent = Command::new("sleep").arg("1000").spawn().expect("an agent");
-    let of_agent = |command: &mut Command| {
-        command.env("CLAUDE_PID", agent.id().to_string());
-    };
-    let child = begin(world.hook(WAIT).environment(of_agent));
+    // By another process: a file that a test beside this one inherits open for writing cannot be
+    // run. A shell by another name is no shell.
+    let program = world.path("claude");
+    let copied = Command::new("cp").arg("/bin/sh").arg(&program).status();
+    assert!(copied.expect("cp runs").success());
+    let hook = world.hook(WAIT).environment(|command| {
+        let mut agent = Command::new(&program);
+        // Its own process is the one that it names.
+        agent.args(["-c", "CLAUDE_PID=$$ \"$@\"; exit $?", "agent"]);
+        agent.arg(command.get_program()).args(command.get_args());
+        agent.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        *command = agent;
+    });
+    let mut agent = begin(hook);
     let id = keeper.waits();
     agent.kill().expect("killed");
-    agent.wait().expect("gone");
-    assert_eq!(ended(child), silence());
-    assert_eq!(keeper.answers("print", &id, "nobody"), "Failed");
-
-    // An agent that cannot be seen from here: then it is whoever started the hook.
-    let hidden = world.hook(WAIT).environment(|command| {
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "\"$@\"; exit $?", "sh"]);
-        shell.arg(command.get_program()).args(command.get_args());
-        shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        shell.env("CLAUDE_PID", "4194305");
-        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        *command = shell;
-    });
-    let mut shell = begin(hidden);
-    let id = keeper.waits();
-    shell.kill().expect("killed");
     // The hook has the other end of this, and ends it with itself.
     let mut rest = String::new();
-    shell.stdout.take().expect("its output").read_to_string(&mut rest).expect("text");
-    shell.wait().expect("gone");
+    agent.stdout.take().expect("its output").read_to_string(&mut rest).expect("text");
+    agent.wait().expect("gone");
     assert_eq!((rest.as_str(), keeper.answers("print", &id, "nobody").as_str()), ("", "Failed"));
 }
 

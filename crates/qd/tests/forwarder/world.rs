@@ -74,6 +74,8 @@ impl World {
             .env_clear()
             .env("XDG_RUNTIME_DIR", self.path("run"))
             .env("XDG_STATE_HOME", self.path("state"))
+            // As Claude Code proves that it is the caller: the session of the tests' payloads.
+            .env("CLAUDE_CODE_SESSION_ID", "s")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -5,33 +5,40 @@ use std::path::Path;
 use crate::limits::SHELLS_MAX;
 use crate::message::Agent;
 
-/// The process that ran the hook. Claude Code names itself in the hook's environment; that is
-/// believed only for its own hooks, because an agent that it starts inherits the name. Else it is
-/// the nearest ancestor that is no shell.
-pub fn agent(harness: &str) -> Option<Agent> {
-    let named = if harness == "claude-code" { std::env::var("CLAUDE_PID").ok() } else { None };
-    let named = named.and_then(|pid| pid.parse().ok()).filter(|pid: &u32| *pid > 1);
-    let pid = named.or_else(nearest_that_is_no_shell)?;
+/// The nearest process above us that is no shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nearest {
+    pub pid: u32,
+    /// The name of its program's file; `None` where the system does not show it, and then it may be
+    /// a shell as well.
+    pub program: Option<String>,
+}
+
+/// The process that ran the hook: the one that a proven client names, else the nearest ancestor
+/// that is no shell.
+pub fn agent(named: Option<u32>, nearest: Option<&Nearest>) -> Option<Agent> {
+    let pid = named.or(nearest.map(|nearest| nearest.pid))?;
     Some(Agent { pid, started: Stat::of(pid).map(|stat| stat.started) })
 }
 
-fn nearest_that_is_no_shell() -> Option<u32> {
+pub fn nearest() -> Option<Nearest> {
     let mut pid = std::os::unix::process::parent_id();
+    let mut program = program(pid);
     for _ in 0..SHELLS_MAX {
-        if !is_shell(pid) {
+        if !program.as_deref().is_some_and(|name| SHELLS.contains(&name)) {
             break;
         }
         pid = Stat::of(pid)?.parent;
+        program = self::program(pid);
     }
     // The first process adopts what has lost its parent: that agent is gone.
-    (pid > 1).then_some(pid)
+    (pid > 1).then_some(Nearest { pid, program })
 }
 
-/// By its program and not by its name: a script's process is called after the script.
-fn is_shell(pid: u32) -> bool {
-    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-    let name = Path::file_name(&program).and_then(|name| name.to_str()).unwrap_or_default();
-    SHELLS.contains(&name)
+/// By its file and not by its name: a script's process is called after the script.
+fn program(pid: u32) -> Option<String> {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Path::file_name(&program)?.to_str().map(str::to_owned)
 }
 
 struct Stat {
@@ -54,7 +61,9 @@ impl Stat {
     }
 }
 
-const SHELLS: [&str; 9] = ["sh", "dash", "bash", "zsh", "fish", "ash", "ksh", "mksh", "busybox"];
+/// Shells, and what only runs another program in its place or below it.
+const SHELLS: [&str; 11] =
+    ["sh", "dash", "bash", "zsh", "fish", "ash", "ksh", "mksh", "busybox", "env", "timeout"];
 
 #[cfg(test)]
 mod tests {

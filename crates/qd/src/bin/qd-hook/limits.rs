@@ -45,6 +45,9 @@ pub const NAME_BYTES_MAX: usize = 64;
 /// Shells between us and the agent that are passed over: `sh -c` and a wrapper script or two.
 pub const SHELLS_MAX: usize = 4;
 
+/// Longest registry file of a client that is read: they have some hundred bytes.
+pub const REGISTRY_BYTES_MAX: u64 = 64 << 10;
+
 /// Bytes on disk in the spool, above which frames go that a newer one of their session supersedes.
 /// As each file takes a block at least, these are some 16,000 files: a hook lists them all to know
 /// how full it is, at about 0.3 µs a file.

@@ -2,8 +2,10 @@
 //!
 //! An agent waits for this program at every step, so it is small, uses no runtime, says nothing,
 //! and exits with 0 whatever happens. It knows bytes and files; all it looks for in the payload is
-//! whether a subagent says it, and it never passes on the environment. What is too long is abridged
-//! where it is long and stays JSON, so that its event, session and tool arrive.
+//! whose session it is and whether a subagent says it, and it never passes on the environment. What
+//! is too long is abridged where it is long and stays JSON, so that its event, session and tool
+//! arrive. Who is not the client that the hook was installed for ([`caller`]) is reported by its own
+//! name.
 //!
 //! `qd-hook send --harness NAME [--event NAME]` reads the hook's input, stamps it, hands it to
 //! the daemon's socket, and spools it where the daemon does not say in time that it has it.
@@ -17,6 +19,7 @@
 
 mod agent_watch;
 mod ancestry;
+mod caller;
 mod command_line;
 mod deadline;
 mod delivery;
@@ -33,7 +36,7 @@ mod whose;
 
 use command_line::{Hook, Request};
 use deadline::Deadline;
-use message::{Message, Mode, Stamp};
+use message::{Message, Mode, RunBy, Stamp};
 use place::Place;
 
 fn main() {
@@ -49,16 +52,20 @@ fn main() {
 
 fn send(hook: &Hook) {
     let stamp = Stamp::now();
-    let place = Place::from_environment();
     let input = input::read(input::Wanted::Abridged);
-    let agent = ancestry::agent(&hook.harness);
-    let message = Message::new(Mode::Send, stamp, hook, agent, input);
+    let run_by = RunBy::of(hook, &input.payload);
+    hand_in(&Message::new(Mode::Send, stamp, hook, &run_by, input));
+}
+
+/// Hands a frame to the daemon, or spools it.
+fn hand_in(message: &Message) {
+    let place = Place::from_environment();
     let budget = Deadline::after(limits::delivery_budget(message.bytes.len()));
-    if delivery::deliver(&place.sockets, &message, budget) {
+    if delivery::deliver(&place.sockets, message, budget) {
         return;
     }
     disk::outlive_the_file_limit();
-    let kept = place.spool.and_then(|folder| spool::keep(&folder, &message));
+    let kept = place.spool.and_then(|folder| spool::keep(&folder, message));
     if let Some(kept) = kept {
         disk::settle(&kept);
     }

@@ -5,6 +5,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::ancestry;
+use crate::caller::{Caller, Evidence};
 use crate::command_line::Hook;
 use crate::limits::NAME_BYTES_MAX;
 use crate::whose::{self, BASIS};
@@ -28,6 +30,26 @@ pub enum Cut {
 pub struct Agent {
     pub pid: u32,
     pub started: Option<u64>,
+}
+
+/// Who ran the hook.
+pub struct RunBy {
+    pub agent: Option<Agent>,
+    /// Its name, where it is not the client that the hook was installed for.
+    pub other: Option<String>,
+}
+
+impl RunBy {
+    pub fn of(hook: &Hook, payload: &[u8]) -> Self {
+        let nearest = ancestry::nearest();
+        let variable = |name: &str| std::env::var(name).ok();
+        let evidence = Evidence { payload, variable: &variable, nearest: nearest.as_ref() };
+        let (named, other) = match evidence.caller(&hook.harness) {
+            Caller::Client { pid } => (pid, None),
+            Caller::Other(name) => (None, Some(name)),
+        };
+        Self { agent: ancestry::agent(named, nearest.as_ref()), other }
+    }
 }
 
 /// Whether we go on at once or stay for a reply.
@@ -68,13 +90,8 @@ pub struct Message {
 }
 
 impl Message {
-    pub fn new(
-        mode: Mode<'_>,
-        stamp: Stamp,
-        hook: &Hook,
-        agent: Option<Agent>,
-        input: Input,
-    ) -> Self {
+    pub fn new(mode: Mode<'_>, stamp: Stamp, hook: &Hook, run_by: &RunBy, input: Input) -> Self {
+        let RunBy { agent, other } = run_by;
         // The hasher's keys come from the system's random numbers.
         let random = RandomState::new().hash_one(std::process::id());
         let id = format!("{:016x}{random:016x}", stamp.nanoseconds);
@@ -94,6 +111,9 @@ impl Message {
         if let Some(entry) = entry {
             header += &format!(" entry={}", name(entry));
         }
+        if let Some(other) = other {
+            header += &format!(" by={}", name(other));
+        }
         match agent {
             Some(Agent { pid, started: Some(started) }) => {
                 header += &format!(" agent={pid}:{started}")
@@ -102,7 +122,7 @@ impl Message {
             None => {}
         }
         let Input { payload, whole, cut } = input;
-        let session_key = whose::session_key(&hook.harness, agent, &payload);
+        let session_key = whose::session_key(&hook.harness, *agent, &payload);
         let abridged = frame(&header, cut, &payload);
         let (bytes, abridged) = match whole {
             Some(whole) => (frame(&header, None, &whole), Some(abridged)),

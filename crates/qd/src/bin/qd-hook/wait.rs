@@ -2,7 +2,8 @@
 //!
 //! It says nothing unless it is answered. A daemon that is away or dies is looked for again for some
 //! time, with the same frame, which the daemon knows by its id. It ends with 0 and silence when its
-//! time is over, when it is told to stop, and when its agent is gone.
+//! time is over, when it is told to stop, and when its agent is gone. A program that is not the
+//! client it was installed for is never waited for.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -16,10 +17,10 @@ use crate::input::Wanted;
 use crate::limits::{
     ABSENCE_MAX, LOOK_AGAIN_FIRST, LOOK_AGAIN_MAX, RESTART_GRACE, RETURN_BUDGET, waiting_budget,
 };
-use crate::message::{Message, Mode, Stamp};
+use crate::message::{Message, Mode, RunBy, Stamp};
 use crate::place::Place;
 use crate::reply::{Parsed, Reply};
-use crate::{ancestry, delivery, disk, input, spool};
+use crate::{delivery, disk, input, spool};
 
 pub fn wait(hook: &Hook, within: Duration, holding: Holding) {
     leave_when_told();
@@ -27,11 +28,15 @@ pub fn wait(hook: &Hook, within: Duration, holding: Holding) {
     let entry = entry(&hook.harness);
     let place = Place::from_environment();
     let input = input::read(Wanted::Whole);
+    let run_by = RunBy::of(hook, &input.payload);
+    if run_by.other.is_some() {
+        // It waits for every hook, whatever the settings say, and takes no answer of ours.
+        return crate::hand_in(&Message::new(Mode::Send, stamp, hook, &run_by, input));
+    }
     let is_subagent = is_of_subagent(&input.payload);
-    let agent = ancestry::agent(&hook.harness);
     let mode = Mode::Wait { entry: entry.as_deref() };
-    let message = Message::new(mode, stamp, hook, agent, input);
-    let watch = AgentWatch::new(agent);
+    let message = Message::new(mode, stamp, hook, &run_by, input);
+    let watch = AgentWatch::new(run_by.agent);
     let holds_agent =
         holding == Holding::TheAgent || is_subagent || entry.is_some_and(|entry| entry != "cli");
     Waiting { place, message, watch, until, holds_agent }.run();

@@ -5,7 +5,7 @@ use crate::message::{Agent, fnv};
 /// The same for hooks of one session. Where a payload names none, the agent's process stands for it.
 pub fn session_key(harness: &str, agent: Option<Agent>, payload: &[u8]) -> u64 {
     let harness = fnv(fnv(BASIS, harness.as_bytes()), b"\0");
-    match (session_id(payload), agent) {
+    match (text_member(payload, b"session_id"), agent) {
         (Some(id), _) => fnv(harness, id),
         (None, Some(Agent { pid, started })) => {
             fnv(harness, format!("{pid}:{started:?}").as_bytes())
@@ -17,9 +17,9 @@ pub fn session_key(harness: &str, agent: Option<Agent>, payload: &[u8]) -> u64 {
 /// FNV-1a's first value.
 pub const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The member `session_id` of the outermost object, as it is spelled there. One further in is
-/// something that the agent reads or writes, and says nothing about whose hook this is.
-fn session_id(payload: &[u8]) -> Option<&[u8]> {
+/// A text of the outermost object by its name, as it is spelled there. One further in is something
+/// that the agent reads or writes, and says nothing about whose hook this is.
+pub fn text_member<'a>(payload: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (mut depth, mut at, mut key) = (0_usize, 0, None);
     while let Some(byte) = payload.get(at) {
         at += 1;
@@ -34,7 +34,7 @@ fn session_id(payload: &[u8]) -> Option<&[u8]> {
                 let next = payload[at..].iter().find(|byte| !byte.is_ascii_whitespace());
                 match next {
                     Some(b':') => key = Some(text),
-                    _ if key == Some(b"session_id") && !text.is_empty() => return Some(text),
+                    _ if key == Some(name) && !text.is_empty() => return Some(text),
                     _ => {}
                 }
             }
@@ -62,7 +62,8 @@ mod tests {
     use super::*;
 
     fn check(payload: &str, expected: Option<&str>) {
-        assert_eq!(session_id(payload.as_bytes()), expected.map(str::as_bytes), "{payload}");
+        let found = text_member(payload.as_bytes(), b"session_id");
+        assert_eq!(found, expected.map(str::as_bytes), "{payload}");
     }
 
     #[test]
