@@ -10,7 +10,7 @@ use super::capture::top;
 use super::patch::{How, Patch};
 use super::table::table;
 
-const RULES: u32 = 12;
+const RULES: u32 = 13;
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

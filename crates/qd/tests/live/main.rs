@@ -8,5 +8,6 @@ mod claude_code;
 mod codex;
 mod driven;
 mod gemini_cli;
+mod grok;
 mod opencode;
 mod world;

@@ -17,6 +17,7 @@ mod claude_code;
 mod cline;
 mod codex;
 mod gemini_cli;
+mod grok;
 mod opencode;
 
 /// A client about to be started: add arguments and variables, then say how it runs.
