@@ -1,8 +1,10 @@
-/** Tells the server while somebody has this tab before them: then nobody is told elsewhere. */
+/** Tells the server while somebody has this tab before them, and what it shows: then nobody is told
+ * elsewhere, and an agent's own dialog may wait for an answer from here. */
 
 import { Refused, tell } from "./api";
 import { ATTENTION_MS, PRESENCE_BEAT_MS } from "./limits";
 import { live } from "./live";
+import { onNavigation, type Route, routeOf } from "./route";
 import { TAB } from "./tab";
 
 /** What counts as somebody's being there. */
@@ -17,9 +19,15 @@ export interface Attention {
 export const isLookedAt = ({ visible, focused, idleMs }: Attention) =>
   visible && focused && idleMs < ATTENTION_MS;
 
+/** What of the sessions a page shows. */
+export function viewOf(route: Route): { board: boolean; session?: string } {
+  if (route.page === "session") return { board: false, session: route.sessionId };
+  return { board: route.page === "board" };
+}
+
 export function watchPresence(): void {
   let touched = performance.now();
-  let told: boolean | undefined;
+  let told: string | undefined;
   let beat: ReturnType<typeof setTimeout> | undefined;
   // Who may only look is not asked.
   let refused = false;
@@ -34,11 +42,12 @@ export function watchPresence(): void {
       focused: document.hasFocus(),
       idleMs: performance.now() - touched,
     });
-    if (focused === told && !again) return;
-    told = focused;
+    const word = { tab: TAB, focused, ...viewOf(routeOf(location.pathname)) };
+    if (JSON.stringify(word) === told && !again) return;
+    told = JSON.stringify(word);
     clearTimeout(beat);
     if (focused) beat = setTimeout(() => look(true), PRESENCE_BEAT_MS);
-    tell("/api/presence", { tab: TAB, focused }).catch((error: unknown) => {
+    tell("/api/presence", word).catch((error: unknown) => {
       // What did not arrive is said again with the next change, or the next beat.
       told = undefined;
       refused = error instanceof Refused && error.status === 403;
@@ -54,4 +63,5 @@ export function watchPresence(): void {
   window.addEventListener("blur", () => look(false));
   document.addEventListener("visibilitychange", () => look(false));
   live.subscribe(() => look(false));
+  onNavigation(() => look(false));
 }

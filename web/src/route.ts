@@ -38,6 +38,9 @@ export function navigate(path: string): void {
   for (const reader of readers) reader();
 }
 
+/** Tells when another page is shown. */
+export const onNavigation = (reader: () => void) => subscribe(reader);
+
 function subscribe(reader: () => void): () => void {
   readers.add(reader);
   window.addEventListener("popstate", reader);

@@ -335,6 +335,8 @@ export interface Health {
   journalError?: string;
   /** Troubles with session files, told in the log. */
   notices: number;
+  /** Hooks that were ignored, because another program ran them than the client they were installed for: how many, by the program. */
+  otherCallers: Record<string, number>;
   /** Hooks that were sent back to be spooled. */
   refused: number;
   sessions: number;
@@ -446,8 +448,12 @@ export interface PolicyWanted {
 
 /** The body of `POST /api/presence`. */
 export interface PresenceTold {
+  /** It shows the board. */
+  board?: boolean;
   /** The operator has it before them, and moved something not long ago. */
   focused: boolean;
+  /** The session whose page it shows. */
+  session?: string;
   /** What the tab called itself when it opened its stream. */
   tab: string;
 }
@@ -532,6 +538,7 @@ export interface RequestView {
   answer?: AnswerView;
   /** The daemon has not all of the input or the text, so that nobody can read here what would run. */
   cut?: boolean;
+  hiddenUntil?: Timestamp;
   input?: unknown;
   key?: RequestKey;
   kind: RequestKind;

@@ -45,6 +45,7 @@ use crate::limits::{
 };
 use crate::sources::repositories::{Survey, Surveyed};
 use crate::sources::terminal::Terminal;
+use crate::viewing::Viewing;
 
 /// Something that happened outside.
 #[derive(Debug)]
@@ -149,6 +150,8 @@ pub struct Broker {
     today: Option<Sum>,
     /// A page or a phone shows the board.
     is_operator_present: bool,
+    /// What the operator looks at.
+    viewing: Viewing,
     /// Sessions that we drive.
     drives: Drives,
     /// Sessions that were woken, or are new, since resting was last thought of.

@@ -215,6 +215,10 @@ pub struct RequestView {
     /// Why it cannot be answered from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
+    /// Its agent shows no dialog of its own until then, because it waits for an answer from here; it
+    /// does so earlier if nobody looks at this card any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_until: Option<Timestamp>,
     /// Whether a denial from here may say why.
     pub takes_words: bool,
     /// Whether it can be allowed from here with another input than the one it asked with.
@@ -676,6 +680,7 @@ impl RequestView {
                 Some(_) => None,
                 None => known.as_ref().map(|known| known.why_not(reach)),
             },
+            hidden_until: known.as_ref().and_then(|known| known.hidden_until),
             takes_words: known.as_ref().is_some_and(|known| known.takes_words(reach)),
             takes_changes: known.as_ref().is_some_and(|known| known.takes_changes(reach)),
             scopes: known.as_ref().map(|known| known.scopes(reach)).unwrap_or_default(),

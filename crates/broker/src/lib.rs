@@ -35,6 +35,7 @@ pub mod runtime;
 pub mod sources;
 pub mod telemetry;
 pub mod transcript;
+pub mod viewing;
 
 pub use broker::{Broker, Input, NotFound, Output, Past, Staying};
 pub use card::{

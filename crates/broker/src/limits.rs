@@ -504,8 +504,9 @@ pub const RECORDS_PER_READ: usize = 1_000;
 /// room has not arrived, and says so.
 pub const CARRIED_MAX: usize = 256;
 
-/// How long the hook of a request may keep its agent from asking in the terminal, while somebody
-/// looks at the board: those of Claude Code's subagents are waited for before any dialog shows.
+/// How long the hook of a request may keep its agent from asking in the terminal, while the
+/// operator looks at its card: those of Claude Code's subagents are waited for before any dialog
+/// shows.
 pub const HOLD_MS: u64 = 30_000;
 
 /// How long a hook that only a rule may answer stays for it. Files of a repository are read

@@ -71,6 +71,7 @@ use crate::sources::repositories::Repositories;
 use crate::sources::terminal::{Located, Locator};
 use crate::sources::watch::{Notice, Root, Tells};
 use crate::telemetry::{Exporter, Telemetry};
+use crate::viewing::Viewing;
 
 /// Where to look and where to remember.
 #[derive(Debug, Clone)]
@@ -133,6 +134,7 @@ pub struct Runtime {
     voices: Voices,
     errands: Errands,
     presence: Presence,
+    viewing: watch::Receiver<Viewing>,
     /// Who hears of waiting forwarders; without anybody they are released.
     answerer: Option<mpsc::Sender<Frame>>,
     /// Who plays recordings; nobody but in a demo.
@@ -233,6 +235,7 @@ impl Runtime {
             voices: Voices::default(),
             errands: Errands::default(),
             presence: handle.presence().clone(),
+            viewing: handle.viewing(),
             answerer: None,
             recordings: None,
             orders,
@@ -318,6 +321,7 @@ impl Runtime {
                 news = self.codex_daemon.next(), if room => self.hear_server(news)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
+                () = changed(&mut self.viewing), if room => self.look_along(),
                 () = self.layers.bell.rung(), if room => {
                     let layers = self.layers.read();
                     self.hand_in(now(), Input::Layers(layers));
@@ -485,7 +489,15 @@ impl Runtime {
         }
         let staying = Staying { harness, frame: id, entry, heard: frame.heard() };
         self.broker.set_presence(self.presence.is_somebody());
+        self.look_along();
         let outputs = self.broker.arrived(now(), &staying);
+        self.take_out(outputs);
+    }
+
+    /// Takes in what the operator looks at now.
+    fn look_along(&mut self) {
+        let viewing = self.viewing.borrow_and_update().clone();
+        let outputs = self.broker.set_viewing(now(), viewing);
         self.take_out(outputs);
     }
 
@@ -1031,6 +1043,13 @@ fn report(opened: &Opened) {
 fn signal(at: Timestamp, channel: Channel, payload: &[u8]) -> Signal<'_> {
     let direction = Direction::FromAgent;
     Signal { at, seq: 0, channel, direction, file: None, payload }
+}
+
+/// Waits for something new to be looked at; for ever once nobody is left to say so.
+async fn changed(viewing: &mut watch::Receiver<Viewing>) {
+    if viewing.changed().await.is_err() {
+        pending().await
+    }
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {

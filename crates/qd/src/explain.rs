@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::daemon::{Daemon, escaped};
 use crate::paths::Paths;
+use crate::request_text::hidden;
 use crate::session_line::{age, heading, plain};
 
 pub async fn explain(word: &str, json: bool, paths: &Paths) -> Result<()> {
@@ -58,6 +59,9 @@ fn tell(out: &mut impl Write, card: &Value, now: Timestamp) -> io::Result<()> {
             text(&request["requestId"]),
             ago(&request["since"])
         )?;
+        if let Some(hidden) = hidden(request, now.0) {
+            writeln!(out, "            {hidden}")?;
+        }
     }
     for evidence in state["evidence"].as_array().into_iter().flatten() {
         let (source, event) = (text(&evidence["source"]), text(&evidence["event"]));

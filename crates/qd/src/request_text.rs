@@ -31,6 +31,12 @@ pub fn unread(request: &Value) -> Option<&'static str> {
     )
 }
 
+/// That its agent's own dialog is hidden, while it waits for an answer from here.
+pub fn hidden(request: &Value, now_ms: u64) -> Option<String> {
+    let left = request["hiddenUntil"].as_u64()?.saturating_sub(now_ms).div_ceil(1_000);
+    Some(format!("Answer here within {left} s. Its own dialog is hidden meanwhile."))
+}
+
 fn field(name: &str, value: &Value) -> String {
     let (name, text) = (plain_code(name), written(value));
     match text.contains('\n') {

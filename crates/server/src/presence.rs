@@ -1,4 +1,5 @@
-//! Who has the page before them: while somebody does, nobody is told elsewhere.
+//! Who has the page before them: while somebody does, nobody is told elsewhere, and a hook may keep
+//! a dialog from its terminal for as long as its card is looked at.
 //!
 //! A tab is known while its stream is open, and counts as looked at for as long as it keeps saying
 //! so: a phone that drops off the network takes minutes to be missed by TCP.
@@ -10,6 +11,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use qd_broker::notices::Notices;
+use qd_broker::runtime::Handle;
+use qd_broker::viewing::Viewing;
+use qd_session::id::SessionId;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
@@ -22,8 +26,8 @@ pub async fn presence(
     State(server): State<Server>,
     told: Result<Json<PresenceTold>, JsonRejection>,
 ) -> Result<Json<Value>, Refusal> {
-    let Json(PresenceTold { tab, focused }) = told.map_err(|_| Refusal::Unreadable)?;
-    match server.tabs().tell(&tab, focused) {
+    let Json(told) = told.map_err(|_| Refusal::Unreadable)?;
+    match server.tabs().tell(told) {
         true => Ok(Json(json!({ "known": true }))),
         false => Err(Refusal::NoSuchTab),
     }
@@ -36,12 +40,16 @@ pub struct Tabs {
     open: Arc<Mutex<BTreeMap<String, Tab>>>,
     /// Who wants to know; nobody in a demo.
     notices: Option<Notices>,
+    /// Who holds hooks only for what is looked at.
+    handle: Option<Handle>,
 }
 
 #[derive(Debug, Default)]
 struct Tab {
     streams: u32,
     focused_until: Option<Instant>,
+    shows_board: bool,
+    shows_session: Option<SessionId>,
 }
 
 /// Keeps a tab known while it lives.
@@ -52,8 +60,8 @@ pub struct OpenTab {
 }
 
 impl Tabs {
-    pub fn of(notices: Option<Notices>) -> Self {
-        Self { open: Arc::default(), notices }
+    pub fn of(notices: Option<Notices>, handle: Handle) -> Self {
+        Self { open: Arc::default(), notices, handle: Some(handle) }
     }
 
     /// None for a name that is too long to be one of ours.
@@ -66,14 +74,18 @@ impl Tabs {
     }
 
     /// False if no stream of that tab is open.
-    fn tell(&self, name: &str, is_focused: bool) -> bool {
+    fn tell(&self, told: PresenceTold) -> bool {
         let until = Instant::now() + PRESENCE_LIVES;
-        match self.all().get_mut(name) {
-            Some(tab) => tab.focused_until = is_focused.then_some(until),
+        match self.all().get_mut(&told.tab) {
+            Some(tab) => {
+                tab.focused_until = told.focused.then_some(until);
+                tab.shows_board = told.board;
+                tab.shows_session = told.session.map(SessionId::new);
+            }
             None => return false,
         }
         self.settle();
-        if is_focused {
+        if told.focused {
             let tabs = self.clone();
             tokio::spawn(async move {
                 sleep_until(until).await;
@@ -84,12 +96,19 @@ impl Tabs {
     }
 
     fn settle(&self) {
-        let Some(notices) = &self.notices else { return };
         let now = Instant::now();
         let open = self.all();
-        let mut until = open.values().filter_map(|tab| tab.focused_until);
+        let is_focused = |tab: &&Tab| tab.focused_until.is_some_and(|until| until > now);
+        let focused: Vec<&Tab> = open.values().filter(is_focused).collect();
         // While it is locked nobody else says something else.
-        notices.set_focused(until.any(|until| until > now));
+        if let Some(notices) = &self.notices {
+            notices.set_focused(!focused.is_empty());
+        }
+        if let Some(handle) = &self.handle {
+            let board = focused.iter().any(|tab| tab.shows_board);
+            let sessions = focused.iter().filter_map(|tab| tab.shows_session.clone()).collect();
+            handle.set_viewing(Viewing { board, sessions });
+        }
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, Tab>> {
@@ -123,16 +142,20 @@ mod tests {
     #[tokio::test]
     async fn a_tab_is_looked_at_while_it_says_so_and_its_stream_is_open() {
         let tabs = Tabs::default();
-        assert!(!tabs.tell("one", true), "it has no stream");
+        let tell = |focused| {
+            let tab = "one".to_owned();
+            tabs.tell(PresenceTold { tab, focused, board: true, session: None })
+        };
+        assert!(!tell(true), "it has no stream");
         let first = tabs.open("one".to_owned()).expect("a name");
         let again = tabs.open("one".to_owned()).expect("a name");
-        assert!(tabs.tell("one", true));
+        assert!(tell(true));
         assert_eq!(focused(&tabs), 1);
         drop(first);
         assert_eq!(focused(&tabs), 1, "it came again before the old stream ended");
-        assert!(tabs.tell("one", false));
+        assert!(tell(false));
         assert_eq!(focused(&tabs), 0);
-        assert!(tabs.tell("one", true));
+        assert!(tell(true));
         drop(again);
         assert_eq!(focused(&tabs), 0);
         assert!(tabs.all().is_empty());

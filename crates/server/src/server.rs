@@ -104,7 +104,7 @@ impl Server {
         SignInFile::sweep(&runtime_folder);
         let feed = Feed::start(handle.clone());
         let readers = Readers::of(handle.presence());
-        let tabs = Tabs::of(records.notices.clone());
+        let tabs = Tabs::of(records.notices.clone(), handle.clone());
         let port_number = address.port();
         let names = Arc::new(Names::new(port_number, hosts));
         let server = Self {

@@ -439,6 +439,11 @@ pub struct PresenceTold {
     pub tab: String,
     /// The operator has it before them, and moved something not long ago.
     pub focused: bool,
+    /// It shows the board.
+    #[serde(default)]
+    pub board: bool,
+    /// The session whose page it shows.
+    pub session: Option<String>,
 }
 
 /// `GET /api/push/key`.

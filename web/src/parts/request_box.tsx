@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { frontOf } from "../answer_keys";
 import { type Offer, offerOf } from "../actions";
 import { isLocked, progressOf, useAttempt, useAttempts } from "../attempts";
+import { useNow } from "../clock";
 import { decide } from "../commands";
 import { drafts, NO_REQUEST_DRAFT, type RequestDraft, useDraft } from "../drafts";
 import { useReadState } from "../readings";
@@ -41,6 +42,12 @@ export function RequestBox({ card, request }: { card: Card; request: RequestView
   return <Answerable card={card} request={request} offer={offer} />;
 }
 
+/** The agent's own dialog waits for an answer from here, for so long. */
+function HiddenDialog({ until }: { until: number }) {
+  const left = useNow((now) => Math.max(0, Math.ceil((until - now) / 1_000)));
+  return <p className="why-not">Answer here within {left} s. Its own dialog is hidden meanwhile.</p>;
+}
+
 const RECORDING = "A recording: whatever you answer, it goes on as it did then.";
 
 const READ_FIRST = {
@@ -76,6 +83,7 @@ function Answerable({ card, request, offer }: Props) {
         <RequestShown request={request} />
       )}
       {request.way === "recording" && <p className="why-not">{RECORDING}</p>}
+      {request.hiddenUntil !== undefined && <HiddenDialog until={request.hiddenUntil} />}
       <div className="answers">
         <ProgressLine progress={progress} />
         {isUnread && <p className="read-first">{READ_FIRST[state as keyof typeof READ_FIRST]}</p>}

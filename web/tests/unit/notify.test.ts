@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { labelOf } from "../../src/push";
-import { isLookedAt } from "../../src/presence";
+import { isLookedAt, viewOf } from "../../src/presence";
 
 test("a page is looked at while it is seen, has the focus, and somebody is there", () => {
   const there = { visible: true, focused: true, idleMs: 1_000 };
@@ -11,6 +11,12 @@ test("a page is looked at while it is seen, has the focus, and somebody is there
   expect(isLookedAt({ ...there, visible: false })).toBe(false);
   expect(isLookedAt({ ...there, focused: false })).toBe(false);
   expect(isLookedAt({ ...there, idleMs: 120_000 })).toBe(false);
+});
+
+test("a page says which cards it shows", () => {
+  expect(viewOf({ page: "board" })).toEqual({ board: true });
+  expect(viewOf({ page: "session", sessionId: "sess_1" })).toEqual({ board: false, session: "sess_1" });
+  expect(viewOf({ page: "usage" })).toEqual({ board: false });
 });
 
 test("a device is called by its browser and its system", () => {

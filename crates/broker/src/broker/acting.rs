@@ -18,6 +18,7 @@ use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, T
 use crate::hook_intake::{FrameId, HookReply};
 use crate::limits::{HOLD_MS, RULING_MS};
 use crate::sources::codex_daemon::errand::Expecting;
+use crate::viewing::Viewing;
 
 /// A forwarder whose frame the journal has, and that stays.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +60,7 @@ impl Broker {
                 self.ruling.let_pass(frame);
                 self.desk.hold_until(now.plus_ms(RULING_MS), frame);
             }
-            Stay::AWhile => self.desk.hold_until(now.plus_ms(HOLD_MS), frame),
+            Stay::AWhile => self.desk.hide_dialog_until(now.plus_ms(HOLD_MS), frame),
             Stay::ForAnswer | Stay::No => {}
         }
         let mut desk_outputs = Vec::new();
@@ -84,8 +85,9 @@ impl Broker {
 
     /// How long it does the agent no harm to wait. Claude Code without a terminal denies what no
     /// hook answers: it waits for a person only where its project has it so. The dialogs of its
-    /// subagents, and all of Codex, come only after the hook: it stays while somebody looks at the
-    /// board, and not for long. On Codex's daemon there is a better way. A rule answers them all.
+    /// subagents, and all of Codex, come only after the hook, which hides them from whoever sits in
+    /// front of the terminal: it stays while the operator looks at the card, and not for long. On
+    /// Codex's daemon there is a better way. A rule answers them all.
     fn stay(&self, id: &SessionId, wants: &Wants, entry: Option<&str>) -> Stay {
         let Some(tracked) = self.roster.get(id) else { return Stay::No };
         let in_terminal = entry.is_none_or(|entry| entry == TERMINAL);
@@ -104,13 +106,12 @@ impl Broker {
             }
             (Harness::ClaudeCode, Wants::Answer(asked)) => match asked.agent.is_main() {
                 true => Stay::ForAnswer,
-                false if self.is_operator_present => Stay::AWhile,
+                false if self.viewing.has(id) => Stay::AWhile,
                 false => Stay::ForRule,
             },
-            (Harness::Codex, Wants::Answer(_)) => match (tracked.reach, self.is_operator_present) {
+            (Harness::Codex, Wants::Answer(_)) => match (tracked.reach, self.viewing.has(id)) {
                 (Reach::Server | Reach::Driver | Reach::Recording, _) => Stay::No,
-                // Its forwarder knows for itself when to go.
-                (Reach::Nowhere, true) => Stay::ForAnswer,
+                (Reach::Nowhere, true) => Stay::AWhile,
                 (Reach::Nowhere, false) => Stay::ForRule,
             },
             (Harness::GeminiCli, Wants::Verdict(_)) => Stay::ForRule,
@@ -409,6 +410,19 @@ impl Broker {
     /// Whether a device of the operator is there: something that shows the board.
     pub fn set_presence(&mut self, present: bool) {
         self.is_operator_present = present;
+    }
+
+    /// What the operator looks at has perhaps changed. Dialogs that were hidden for a card which is
+    /// not looked at any more are let through.
+    pub fn set_viewing(&mut self, now: Timestamp, viewing: Viewing) -> Vec<Output> {
+        self.viewing = viewing;
+        let (mut desk_outputs, mut outputs) = (Vec::new(), Vec::new());
+        let viewing = &self.viewing;
+        let sessions =
+            self.desk.show_dialogs(now, |session| !viewing.has(session), &mut desk_outputs);
+        self.pass_on(desk_outputs, &mut outputs);
+        sessions.iter().for_each(|session| self.show(now, session, &mut outputs));
+        outputs
     }
 
     /// Whose server is not in reach any more, as `holds` says, can be acted on no more through it.

@@ -93,6 +93,8 @@ pub struct Desk {
     posts: BTreeMap<FrameId, Post>,
     /// Forwarders that keep their agent from asking elsewhere, and until when they may.
     holds: BTreeSet<(Timestamp, FrameId)>,
+    /// Those of them that hide a dialog from whoever sits in front of their agent.
+    hiding: BTreeMap<FrameId, Timestamp>,
     /// Answers that may have arrived or not.
     doubts: BTreeMap<DecisionId, Doubt>,
 }
@@ -309,6 +311,36 @@ impl Desk {
         self.holds.insert((until, frame));
     }
 
+    /// The same for one that hides a dialog: it goes earlier if nobody looks at its card.
+    pub fn hide_dialog_until(&mut self, until: Timestamp, frame: FrameId) {
+        self.hold_until(until, frame);
+        self.hiding.insert(frame, until);
+    }
+
+    /// Lets those go that hide a dialog of these sessions, but for those that are being answered.
+    /// The sessions of which one went.
+    pub fn show_dialogs(
+        &mut self,
+        now: Timestamp,
+        of: impl Fn(&SessionId) -> bool,
+        outputs: &mut Vec<DeskOutput>,
+    ) -> Vec<SessionId> {
+        let is_wanted = |frame: &&FrameId| match self.posts.get(frame) {
+            Some(Post::Request(key)) => {
+                let session = self.open.get(key).map(|waits| &waits.session);
+                session.is_some_and(&of) && self.book.answer_to(key).is_none()
+            }
+            Some(Post::Prompt(_)) | None => false,
+        };
+        let frames: Vec<FrameId> = self.hiding.keys().filter(is_wanted).copied().collect();
+        let mut sessions = Vec::new();
+        for frame in frames {
+            sessions.extend(self.left(now, frame));
+            outputs.push(DeskOutput::Release(frame));
+        }
+        sessions
+    }
+
     /// When the next one has stayed for long enough.
     pub fn next_release(&self) -> Option<Timestamp> {
         self.holds.first().map(|(until, _)| *until)
@@ -372,6 +404,7 @@ impl Desk {
 
     /// The forwarder has gone by itself. The session that it waited for.
     pub fn left(&mut self, now: Timestamp, frame: FrameId) -> Option<SessionId> {
+        self.hiding.remove(&frame);
         match self.posts.remove(&frame)? {
             Post::Request(key) => {
                 let waits = self.open.get_mut(&key)?;
@@ -401,6 +434,7 @@ impl Desk {
     }
 
     fn release(&mut self, frame: FrameId, outputs: &mut Vec<DeskOutput>) {
+        self.hiding.remove(&frame);
         self.posts.remove(&frame);
         outputs.push(DeskOutput::Release(frame));
     }
@@ -544,7 +578,9 @@ impl Desk {
             let answer = self.book.answer_to(key);
             let failed = waits.failed.as_ref().filter(|_| answer.is_none());
             let failed = failed.and_then(|decision| self.book.decision(decision));
-            Some((key, OpenRequest { waits, answer: answer.or(failed) }))
+            let hidden_until = waits.hook.as_ref().and_then(|(frame, _)| self.hiding.get(frame));
+            let hidden_until = hidden_until.copied();
+            Some((key, OpenRequest { waits, answer: answer.or(failed), hidden_until }))
         })
     }
 }
@@ -555,6 +591,8 @@ pub struct OpenRequest<'a> {
     waits: &'a Waits,
     /// The answer that stands, or the last one that did not arrive.
     pub answer: Option<&'a Decided>,
+    /// Until then its agent shows no dialog of its own.
+    pub hidden_until: Option<Timestamp>,
 }
 
 impl OpenRequest<'_> {
@@ -679,7 +717,7 @@ impl Waits {
                 "Codex says that it waits, and not for what; answer it in its terminal".to_owned()
             }
             Harness::ClaudeCode | Harness::Codex => {
-                "no hook of it waits for an answer here; answer it in its terminal".to_owned()
+                "Can't be answered from here. Its dialog is in its terminal.".to_owned()
             }
             Harness::GeminiCli => "Gemini CLI takes no approval from outside".to_owned(),
             Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp => {

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot, watch};
 
 use super::tap::{RawSignal, Tapped};
 use super::troubles::Trouble;
@@ -28,6 +28,7 @@ use crate::limits::READERS_MAX;
 use crate::sources::places::{Place, PlaceKind};
 use crate::telemetry::Meter;
 use crate::transcript::{self, Page, Part, Unread, Whose};
+use crate::viewing::Viewing;
 
 /// What became of something that was handed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +135,7 @@ pub struct Handle {
     /// Room for those who read the past.
     readers: Arc<Semaphore>,
     presence: Presence,
+    viewing: watch::Sender<Viewing>,
     /// Where clients may keep conversations.
     databases: Arc<[PathBuf]>,
     /// Where they keep transcripts.
@@ -300,7 +302,8 @@ impl Handle {
         let databases = places.iter().filter_map(Place::database).collect();
         let transcripts = places.iter().filter(|place| place.kind == PlaceKind::Transcripts);
         let transcripts = transcripts.map(|place| (place.harness, place.path.clone())).collect();
-        Self { orders, readers, presence: Presence::default(), databases, transcripts }
+        let (presence, viewing) = (Presence::default(), watch::Sender::default());
+        Self { orders, readers, presence, viewing, databases, transcripts }
     }
 
     /// Hands a hook's frame in, and waits until it is on disk. Does not wait for room.
@@ -471,6 +474,19 @@ impl Handle {
     /// How many look at the board.
     pub fn presence(&self) -> &Presence {
         &self.presence
+    }
+
+    /// Says what the operator looks at now.
+    pub fn set_viewing(&self, viewing: Viewing) {
+        self.viewing.send_if_modified(|known| {
+            let is_new = *known != viewing;
+            *known = viewing;
+            is_new
+        });
+    }
+
+    pub(super) fn viewing(&self) -> watch::Receiver<Viewing> {
+        self.viewing.subscribe()
     }
 
     pub async fn health(&self) -> Result<Health, Gone> {

@@ -1,10 +1,11 @@
 use qd_broker::desk::{Answering, Carried, Commanding, Declined, Task};
 use qd_broker::hook_intake::{FrameId, HookReply};
+use qd_broker::viewing::Viewing;
 use qd_broker::{Broker, Input, Output, Staying};
 use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::decision::{Answer, Body, By, Command, Decision, Refused, Standing};
-use qd_session::id::DecisionId;
+use qd_session::id::{DecisionId, SessionId};
 use qd_session::moment::Timestamp;
 use serde_json::json;
 
@@ -196,25 +197,74 @@ fn nobody_is_kept_waiting_for_nothing() {
     assert_eq!(deck.released, [headless, unknown, other]);
 }
 
-#[test]
-fn the_hook_of_a_subagent_stays_only_while_somebody_looks_and_not_for_long() {
-    let asked = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
-        "agent_id": "a1", "tool_input": {"command": "make"}});
+/// The hook of a subagent hides its dialog from whoever sits in front of the terminal.
+fn subagent_asks(viewing: impl FnOnce(&Deck) -> Viewing) -> (Deck, FrameId) {
     let mut deck = Deck::new();
-    let payload = deck.hook(asked.clone());
-    let alone = deck.stays(1, &payload, Some("cli"));
-    assert_eq!(deck.released, [alone]);
-
-    let mut deck = Deck::new();
-    deck.broker.set_presence(true);
-    let payload = deck.hook(asked);
+    deck.hook(json!({"hook_event_name": "SubagentStart", "agent_id": "a1"}));
+    let viewing = viewing(&deck);
+    deck.looks_at(viewing);
+    let payload = deck.hook(json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "agent_id": "a1", "tool_input": {"command": "make"}}));
     let frame = deck.stays(1, &payload, Some("cli"));
-    assert_eq!(deck.released, []);
-    assert!(deck.broker.next_wake().is_some_and(|wake| wake.0 < deck.now_ms + 30_000));
+    (deck, frame)
+}
+
+fn board() -> Viewing {
+    Viewing { board: true, ..Viewing::default() }
+}
+
+fn page_of(session: &SessionId) -> Viewing {
+    Viewing { sessions: [session.clone()].into(), ..Viewing::default() }
+}
+
+#[test]
+fn the_hook_of_a_subagent_is_held_only_for_somebody_who_looks_at_its_card() {
+    let (mut deck, frame) = subagent_asks(|_| Viewing::default());
+    assert_eq!(deck.released, [frame], "nobody looks");
+    // A page that is open somewhere is not looked at.
+    deck = Deck::new();
+    deck.broker.set_presence(true);
+    let payload = deck.hook(json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "agent_id": "a1", "tool_input": {"command": "make"}}));
+    let frame = deck.stays(1, &payload, Some("cli"));
+    assert_eq!(deck.released, [frame]);
+    let (deck, frame) = subagent_asks(|_| page_of(&SessionId::new("another")));
+    assert_eq!(deck.released, [frame], "the page of another session");
+
+    let own = |deck: &Deck| page_of(&deck.card.as_ref().expect("a card").session_id);
+    for viewing in [(|_: &Deck| board()) as fn(&Deck) -> Viewing, own] {
+        let (mut deck, frame) = subagent_asks(viewing);
+        assert_eq!(deck.released, []);
+        let request = deck.card.as_ref().expect("a card").requests[0].clone();
+        assert_eq!(request.way, Some("hook"));
+        let until = request.hidden_until.expect("its dialog is hidden");
+        assert!((deck.now_ms..=deck.now_ms + 30_000).contains(&until.0), "{until:?}");
+        // Who looks away has the dialog in the terminal at once.
+        deck.looks_at(Viewing::default());
+        assert_eq!(deck.released, [frame]);
+        let request = &deck.card.as_ref().expect("a card").requests[0];
+        assert!(request.way.is_none() && request.hidden_until.is_none(), "{request:?}");
+        assert!(request.why_not.is_some(), "{request:?}");
+    }
+}
+
+#[test]
+fn the_hook_of_a_subagent_is_not_held_for_long_whoever_looks() {
+    let (mut deck, frame) = subagent_asks(|_| board());
+    assert!(deck.broker.next_wake().is_some_and(|wake| wake.0 <= deck.now_ms + 30_000));
     deck.waits(30_000);
     assert_eq!(deck.released, [frame]);
     let request = &deck.card.as_ref().expect("a card").requests[0];
     assert!(request.way.is_none() && request.why_not.is_some(), "{request:?}");
+}
+
+#[test]
+fn who_answers_and_looks_away_has_answered() {
+    let (mut deck, _) = subagent_asks(|_| board());
+    deck.answers("a", allow()).expect("taken");
+    deck.looks_at(Viewing::default());
+    assert_eq!(deck.released, []);
+    assert_eq!(deck.errands.len(), 1);
 }
 
 /// Both run the same command: what one is allowed is not the other's answer.
@@ -222,7 +272,7 @@ fn the_hook_of_a_subagent_stays_only_while_somebody_looks_and_not_for_long() {
 fn a_forwarder_waits_for_what_its_own_agent_asked() {
     for (asking, other) in [(Some("a1"), None), (None, Some("a1"))] {
         let mut deck = Deck::new();
-        deck.broker.set_presence(true);
+        deck.looks_at(board());
         let hook = |agent: Option<&str>| match agent {
             Some(agent) => json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
                 "tool_input": {"command": "make"}, "agent_id": agent}),
@@ -270,7 +320,7 @@ fn the_next_prompt_reaches_a_session_whose_turn_is_over() {
 #[test]
 fn a_turn_is_ended_by_a_request_of_its_own_that_nobody_has_answered() {
     let mut deck = Deck::new();
-    deck.broker.set_presence(true);
+    deck.looks_at(board());
     let payload = deck.hook(json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
         "agent_id": "a1", "tool_input": {"command": "make"}}));
     deck.stays(1, &payload, Some("cli"));
@@ -306,8 +356,8 @@ fn a_request_that_is_told_anew_is_recorded_as_it_is_shown() {
 #[test]
 fn a_hook_of_codex_is_let_go_once_its_daemon_is_heard() {
     let mut broker = Broker::default();
-    broker.set_presence(true);
     let (harness, mut now) = (Harness::Codex, Timestamp(START_MS));
+    broker.set_viewing(now, board());
     let mut hears = |broker: &mut Broker, channel: Channel, payload: &str| {
         now = now.plus_ms(1_000);
         let (direction, payload) = (Direction::FromAgent, payload.as_bytes());

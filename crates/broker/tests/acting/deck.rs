@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use qd_broker::desk::{Answering, Carried, Commanding, Declined, Errand};
 use qd_broker::hook_intake::FrameId;
 use qd_broker::sources::repositories::{Followed, Survey, Surveyed};
+use qd_broker::viewing::Viewing;
 use qd_broker::{Broker, Card, Input, Output, Staying};
 use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Harness, Signal};
@@ -124,6 +125,13 @@ impl Deck {
         self.take(outputs);
         self.waits(1_000);
         frame
+    }
+
+    /// The operator has this before them from now on.
+    pub fn looks_at(&mut self, viewing: Viewing) {
+        let now = self.now();
+        let outputs = self.broker.set_viewing(now, viewing);
+        self.take(outputs);
     }
 
     pub fn waits(&mut self, ms: u64) {

@@ -61,6 +61,15 @@ impl Board {
         its.map(|shown| crate::world::state(&shown.card)).collect()
     }
 
+    /// Every request that was ever shown of a session, as often as its card was told.
+    #[allow(dead_code, reason = "the bench asks nobody")]
+    pub fn requests_of(&self, session: &str) -> Vec<Value> {
+        let cards = self.told.cards.lock().unwrap();
+        let its = cards.iter().filter(|shown| shown.card["vendorId"] == session);
+        its.flat_map(|shown| shown.card["requests"].as_array().cloned().unwrap_or_default())
+            .collect()
+    }
+
     /// Why a driven session went from state to state, in order.
     #[allow(dead_code, reason = "the bench drives none")]
     pub fn reasons_of(&self, session: &str) -> Vec<String> {

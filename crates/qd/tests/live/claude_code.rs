@@ -3,6 +3,7 @@
 //! transcript says for what.
 
 mod acting;
+mod hidden_dialog;
 mod hooked;
 mod ruling;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
 
-use crate::world::{World, eventually, group_and_state};
+use crate::world::{Tab, World, eventually, group_and_state};
 
 const DIALOG: &str = "Would you like to run the following command?";
 
@@ -567,10 +567,12 @@ fn a_confined_thread_on_the_daemon_is_confined_again_after_yolo() {
     assert_eq!(says(&world, "water"), confined);
 }
 
-/// Without the daemon its hook waits while somebody looks at the board, before any dialog shows.
+/// Without the daemon its hook waits while the operator looks at its card, before any dialog shows.
 #[test]
 fn a_permission_of_a_lone_terminal_is_allowed_through_its_hook() {
     let world = World::served(Script::new());
+    let tab = Tab::open(&world);
+    tab.looks(&world, true);
     world.model.then(wants_out(&world).says("The file is there."));
     let terminal = codex(&world, Hooked, &[]);
     terminal.submit("make a file outside").unwrap();

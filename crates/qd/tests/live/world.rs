@@ -134,10 +134,16 @@ impl World {
     /// Answers a request as the page does: the status, and what was said.
     #[allow(dead_code, reason = "the bench answers nothing")]
     pub fn decide(&self, key: &str, decision: &Value) -> (u16, Value) {
-        let body = json!({"decision": decision}).to_string();
+        self.post(&format!("/api/requests/{key}/decision"), &json!({"decision": decision}))
+    }
+
+    /// What the page would send.
+    #[allow(dead_code, reason = "the bench sends nothing")]
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let body = body.to_string();
         let mut stream = UnixStream::connect(self.socket()).expect("the daemon's socket");
         let request = format!(
-            "POST /api/requests/{key}/decision HTTP/1.1\r\nhost: quarterdeck\r\n\
+            "POST {path} HTTP/1.1\r\nhost: quarterdeck\r\n\
              content-type: application/json\r\nx-quarterdeck: 1\r\nconnection: close\r\n\
              content-length: {}\r\n\r\n{body}",
             body.len()
@@ -211,6 +217,35 @@ impl World {
         self.home.path().join(".local/state/quarterdeck/qd.sock")
     }
 }
+
+/// A page's stream, open for as long as this lives.
+#[allow(dead_code, reason = "the bench looks at nothing")]
+pub struct Tab {
+    stream: UnixStream,
+}
+
+#[allow(dead_code, reason = "the bench looks at nothing")]
+impl Tab {
+    pub fn open(world: &World) -> Self {
+        let mut stream = UnixStream::connect(world.socket()).expect("the daemon's socket");
+        let request =
+            format!("GET /api/live/stream?tab={TAB} HTTP/1.1\r\nhost: quarterdeck\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("asked");
+        // Its first byte comes when the tab is known.
+        stream.read_exact(&mut [0]).expect("an answer");
+        Self { stream }
+    }
+
+    /// Somebody has the board before them in this tab, or looks away from it.
+    pub fn looks(&self, world: &World, focused: bool) {
+        let _open = &self.stream;
+        let told = json!({"tab": TAB, "focused": focused, "board": true});
+        let (status, said) = world.post("/api/presence", &told);
+        assert_eq!(status, 200, "{said}");
+    }
+}
+
+const TAB: &str = "desk";
 
 /// The sub-state on a card.
 pub fn state(card: &Value) -> String {

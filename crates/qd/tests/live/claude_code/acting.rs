@@ -239,26 +239,6 @@ fn a_request_outlives_the_daemon_that_heard_it() {
     claude.agree("idle", "task-complete");
 }
 
-/// A subagent's dialog comes only after its hook, so that waits while somebody looks at the board.
-#[test]
-fn a_subagents_permission_is_allowed_from_elsewhere() {
-    let task = json!({"description": "Make a file", "prompt": "subagent-task", "subagent_type": "general-purpose"});
-    let script = Script::new()
-        .when_user_says("send somebody", Reply::calls("Agent", task))
-        .when_user_says("subagent-task", Reply::calls("Bash", touch("made")))
-        .when_tool_returns("launched", Reply::says("Somebody is on it."))
-        .when_user_says("task-notification", Reply::says("Somebody made it."))
-        .then_always(Reply::says("Made."));
-    let claude = Claude::observed(Installed, script);
-    claude.submit("send somebody");
-    let request = has_a_way(&claude);
-    assert!(request["agent"].is_string(), "{request}");
-    claude.world.must(&["approve", &claude.session()]);
-    claude.terminal.wait_for_text("Somebody made it.").unwrap();
-    assert!(made(&claude, "made"));
-    claude.agree("idle", "task-complete");
-}
-
 /// Without a daemon a subagent's dialog is not held back by its hook.
 #[test]
 fn a_subagents_dialog_shows_where_no_daemon_is() {
