@@ -7,6 +7,7 @@
 
 mod acting;
 pub(crate) mod budgets;
+mod clock;
 mod driving;
 mod resting;
 pub(crate) mod ruling;
@@ -55,10 +56,17 @@ pub enum Input<'a> {
     /// An agent said something that may have been taken in before the last restart. Its handler
     /// has to hear it again; timers that ran out before it run out first.
     Recalled { harness: Harness, signal: Signal<'a> },
+    /// An agent said something before the clock was set back. Its handler has to hear it again;
+    /// what came of it is known.
+    Reheard { harness: Harness, signal: Signal<'a> },
     /// A recording said something. It is as if an agent had, but nobody is there to be told.
     Played { harness: Harness, signal: Signal<'a> },
     /// The time that was asked for has come.
     Woken,
+    /// The clock was set back by so much.
+    ClockSetBack { by_ms: u64 },
+    /// The machine slept for so long, or its clock was set forward.
+    Slept { ms: u64 },
     /// A session that the journal knew when we started.
     Restored { harness: Harness, vendor_id: Arc<str>, session: Box<Session> },
     /// The operator wants it out of Needs You until its next event.
@@ -196,6 +204,7 @@ impl Broker {
         let mut outputs = Vec::new();
         match input {
             Input::Signal { harness, signal } => {
+                let signal = not_ahead(now, signal);
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
                 let sightings = handler.handle_signal(&signal);
                 let on_server = matches!(signal.channel, Channel::AppServer | Channel::Events);
@@ -219,6 +228,7 @@ impl Broker {
                 self.note_reach(now, harness, &told, Reach::Recording, &mut outputs);
             }
             Input::Recalled { harness, signal } => {
+                let signal = not_ahead(now, signal);
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
                 let mut sightings = Vec::new();
                 while handler.next_timeout().is_some_and(|due| due <= signal.at) {
@@ -233,7 +243,13 @@ impl Broker {
                 sightings.retain(|one| !matches!(one.event.fact, Fact::Unrecognised { .. }));
                 self.take_in(now, harness, Telling::PerhapsAgain, sightings, &mut outputs);
             }
+            Input::Reheard { harness, signal } => {
+                let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
+                handler.handle_signal(&signal);
+            }
             Input::Woken => self.wake(now, &mut outputs),
+            Input::ClockSetBack { by_ms } => self.clock_set_back(now, by_ms, &mut outputs),
+            Input::Slept { ms } => self.slept(now, ms, &mut outputs),
             Input::Restored { harness, vendor_id, session } => {
                 let id = session.id().clone();
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
@@ -272,9 +288,7 @@ impl Broker {
             }
             Input::Layers(layers) => {
                 self.layers = layers;
-                let shown = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_some());
-                let shown: Vec<SessionId> = shown.map(|(id, _)| id.clone()).collect();
-                shown.iter().for_each(|id| self.show(now, id, &mut outputs));
+                self.show_all(now, &mut outputs);
             }
             Input::Policy(policy) => self.take_policy(now, policy, &mut outputs),
             Input::Surveyed(surveyed) => self.take_survey(now, surveyed, &mut outputs),
@@ -668,6 +682,11 @@ impl Broker {
             outputs.push(Output::Locate(process));
         }
     }
+}
+
+/// A signal that was stamped before the clock was set back, and waited in the spool, say.
+fn not_ahead(now: Timestamp, signal: Signal<'_>) -> Signal<'_> {
+    Signal { at: signal.at.min(now), ..signal }
 }
 
 impl Tracked {

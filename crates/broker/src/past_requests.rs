@@ -199,6 +199,8 @@ impl Found {
             Event::Adopted { .. }
             | Event::Troubled { .. }
             | Event::Dismissed
+            | Event::ClockSetBack { .. }
+            | Event::Slept
             | Event::BudgetSeen { .. }
             | Event::ClientYolo { .. } => {}
         }

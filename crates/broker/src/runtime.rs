@@ -4,6 +4,7 @@
 //! gets the more each sync carries. Invariant: nothing is shown or acknowledged before the journal
 //! has what it rests on; while the journal takes nothing, nothing more is taken from outside.
 
+mod clock;
 mod commit;
 mod driving;
 mod errands;
@@ -19,7 +20,7 @@ use std::ffi::OsString;
 use std::future::{pending, ready};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use memchr::memmem;
 use qd_harness::usage::Sum;
@@ -34,6 +35,8 @@ use qd_store::{Delivery, Journal, Opened, Remembered};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tracing::{info, warn};
 
+use self::clock::{Clock, Jump, SET_BACK_MIN_MS};
+pub use self::clock::{SET_BACK_TOLD, SetBack};
 use self::commit::{Pending, Writing};
 use self::driving::{Deck, fresh_seed, reported};
 use self::errands::{Done, Errands};
@@ -146,6 +149,7 @@ pub struct Runtime {
     next: Pending,
     writing: Writing,
     health: Health,
+    clock: Clock,
     telemetry: Telemetry,
     /// Who counts what sessions cost; nobody in a demo.
     books: Option<OpenBooks>,
@@ -198,7 +202,8 @@ impl Runtime {
         let layers = WatchedLayers::start(settings)?;
         let policy = WatchedPolicy::start(settings)?;
         let places = places(&settings.home, &settings.environment);
-        let Restored { broker, known, outputs } = restore(&journal, layers.read(), policy.read())?;
+        let Restored { broker, known, outputs, set_back } =
+            restore(&journal, layers.read(), policy.read())?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
         let holders = Holders::start(&places, now)?;
         let locator = Locator::start()?;
@@ -243,7 +248,8 @@ impl Runtime {
             tap: Tap::default(),
             next: Pending::default(),
             writing: Writing::default(),
-            health: Health::default(),
+            health: Health { set_back, ..Health::default() },
+            clock: Clock::new(now(), Instant::now()),
             telemetry: Telemetry::default(),
             books: None,
             searcher: None,
@@ -289,6 +295,7 @@ impl Runtime {
             let room = self.next.has_room();
             // While the journal takes nothing the spool cannot be emptied, and others may ask why.
             let spool_first = self.spool_due && self.health.journal_error.is_none();
+            self.mind_clock();
             let asleep = self.until_wake();
             tokio::select! {
                 biased;
@@ -725,6 +732,33 @@ impl Runtime {
         self.next.spooled = Some(batch);
     }
 
+    /// Tells the broker of a clock that jumped, before anything is taken in by its new time.
+    fn mind_clock(&mut self) {
+        let now = now();
+        match self.clock.look(now, Instant::now()) {
+            None => {}
+            Some(Jump::Back { by_ms }) => {
+                warn!(by_ms, "the clock was set back");
+                self.health.set_back = Some(SetBack { at: now, by_ms });
+                self.hand_in(now, Input::ClockSetBack { by_ms });
+                let journal = self.journal.clone();
+                let heard = journal.each_delivery(|delivery| {
+                    if let Some((harness, frame)) = told_by(&delivery) {
+                        let signal = set_back(frame.signal(), by_ms);
+                        self.broker.handle(now, Input::Reheard { harness, signal });
+                    }
+                });
+                if let Err(error) = heard {
+                    warn!(%error, "hooks of before cannot be read again");
+                }
+            }
+            Some(Jump::Forward { by_ms }) => {
+                info!(by_ms, "the machine slept, or its clock was set forward");
+                self.hand_in(now, Input::Slept { ms: by_ms });
+            }
+        }
+    }
+
     fn hand_in(&mut self, now: Timestamp, input: Input<'_>) {
         if let Input::Signal { harness, signal }
         | Input::Recalled { harness, signal }
@@ -961,11 +995,22 @@ fn restore(journal: &Journal, layers: Layers, policy: Policy) -> Result<Restored
             Err(_) => warn!(session = session.as_str(), "how long it worked cannot be read"),
         }
     }
+    let by_ms = broker.ahead_ms(now);
+    let set_back = (by_ms >= SET_BACK_MIN_MS).then_some(SetBack { at: now, by_ms });
+    if set_back.is_some() {
+        warn!(by_ms, "the clock was set back while no daemon ran");
+        let outputs = broker.handle(now, Input::ClockSetBack { by_ms });
+        kept.extend(outputs.into_iter().filter(|output| matches!(output, Output::Append(_))));
+    }
     let mut ids = Vec::new();
     let heard = journal.each_delivery(|delivery| {
         ids.extend(crate::hook_intake::FrameId::parse(&delivery.id));
-        let Some(frame) = Frame::delivered(&delivery).filter(Frame::tells) else { return };
-        let Some(harness) = Harness::named(&frame.harness) else { return };
+        let Some((harness, frame)) = told_by(&delivery) else { return };
+        if set_back.is_some() {
+            let signal = self::set_back(frame.signal(), by_ms);
+            broker.handle(now, Input::Reheard { harness, signal });
+            return;
+        }
         // All it led to is in the journal, but for timers that had not run out.
         let outputs = broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
         // The chain of records has no gaps.
@@ -974,7 +1019,18 @@ fn restore(journal: &Journal, layers: Layers, policy: Policy) -> Result<Restored
     heard.map_err(Error::Journal)?;
     kept.extend(broker.close_past(now));
     broker.rest_all();
-    Ok(Restored { broker, known: KnownIds::restored(ids), outputs: kept })
+    Ok(Restored { broker, known: KnownIds::restored(ids), outputs: kept, set_back })
+}
+
+/// What a delivery of the journal told, and of which agent.
+fn told_by(delivery: &Delivery) -> Option<(Harness, Frame)> {
+    let frame = Frame::delivered(delivery).filter(Frame::tells)?;
+    Some((Harness::named(&frame.harness)?, frame))
+}
+
+/// A signal by the clock as it is now.
+fn set_back(signal: Signal<'_>, by_ms: u64) -> Signal<'_> {
+    Signal { at: signal.at.minus_ms(by_ms), ..signal }
 }
 
 /// All that was, what has to be looked up again, and what is on record about it now.
@@ -982,6 +1038,8 @@ struct Restored {
     broker: Broker,
     known: KnownIds,
     outputs: Vec<Output>,
+    /// The clock was set back since the journal was written.
+    set_back: Option<SetBack>,
 }
 
 /// Brings back what was decided: what was given and has no outcome yet is not given again.

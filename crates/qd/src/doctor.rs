@@ -77,7 +77,7 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
         findings.push(machine::watches(paths));
     }
     findings.push(machine::port(about.as_ref()));
-    findings.push(machine::clock(paths));
+    findings.push(machine::clock(paths, about.as_ref()));
     findings.push(sandbox::sandbox(paths).await);
     findings
 }

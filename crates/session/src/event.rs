@@ -62,6 +62,13 @@ pub enum Event {
     },
     /// The operator has seen it and wants it out of Needs You.
     Dismissed,
+    /// The machine's clock was set back by so much, and some of what is known lay in the future.
+    ClockSetBack {
+        by_ms: u64,
+    },
+    /// The machine slept until now, or its clock was set forward: the silence of that time tells
+    /// nothing.
+    Slept,
     /// The operator knows that a budget is spent, and lets it go on.
     BudgetSeen {
         spent: Spent,

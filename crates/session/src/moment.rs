@@ -17,6 +17,10 @@ impl Timestamp {
         Self(self.0.saturating_add(ms))
     }
 
+    pub fn minus_ms(self, ms: u64) -> Self {
+        Self(self.0.saturating_sub(ms))
+    }
+
     /// How long ago `earlier` was; zero if it is in the future.
     pub fn ms_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -70,5 +74,12 @@ impl Stamp {
 
     pub fn happened(self) -> bool {
         self != Self::NEVER
+    }
+
+    /// The clock that gave it was set back by so much. What never happened stays so.
+    pub fn set_back(&mut self, by_ms: u64) {
+        if self.happened() {
+            self.at = self.at.minus_ms(by_ms);
+        }
     }
 }

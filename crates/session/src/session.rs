@@ -102,6 +102,20 @@ impl Session {
                 }
                 Vec::new()
             }
+            Event::ClockSetBack { by_ms } => {
+                if entry.session == self.id {
+                    self.monitor.set_back(*by_ms);
+                    self.machine.iter_mut().for_each(|machine| machine.set_back(*by_ms));
+                    self.dismissed = self.dismissed.map(|at| at.minus_ms(*by_ms));
+                }
+                Vec::new()
+            }
+            Event::Slept => {
+                if entry.session == self.id {
+                    self.monitor.slept_until(entry.at);
+                }
+                Vec::new()
+            }
             Event::BudgetSeen { spent } => {
                 if entry.session == self.id {
                     self.budget_seen = Some(Box::new(*spent));
@@ -176,6 +190,13 @@ impl Session {
     pub fn is_dismissed(&self) -> bool {
         let heard = self.machine.as_ref().map_or(Timestamp::ZERO, |machine| machine.since());
         self.dismissed.is_some_and(|at| at >= self.monitor.last_signal().max(heard))
+    }
+
+    /// The newest time that is known of it.
+    pub fn newest(&self) -> Timestamp {
+        let stepped = self.machine.as_ref().map_or(Timestamp::ZERO, |machine| machine.since());
+        let dismissed = self.dismissed.unwrap_or_default();
+        self.monitor.last_signal().max(stepped).max(dismissed)
     }
 
     pub fn preset(&self) -> Option<Preset> {

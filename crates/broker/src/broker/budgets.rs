@@ -44,6 +44,13 @@ impl Work {
         };
     }
 
+    /// The clock was set back by so much.
+    pub fn set_back(&mut self, by_ms: u64) {
+        let Self { before_ms: _, since, over_since } = self;
+        let back = |at: &mut Timestamp| *at = at.minus_ms(by_ms);
+        since.iter_mut().chain(over_since).for_each(back);
+    }
+
     fn ms(&self, now: Timestamp) -> u64 {
         self.before_ms + self.since.map_or(0, |since| now.ms_since(since))
     }

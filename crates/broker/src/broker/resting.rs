@@ -35,6 +35,7 @@ pub struct Resting {
 #[derive(Debug)]
 struct Index {
     heard: Timestamp,
+    newest: Timestamp,
     folder: Option<Arc<str>>,
     carriers: Box<[ProcessKey]>,
     preset: Option<Preset>,
@@ -114,6 +115,14 @@ impl SessionCell {
         }
     }
 
+    /// The newest time that is known of it.
+    pub fn newest(&self) -> Timestamp {
+        match self {
+            Self::Awake { session, .. } => session.newest(),
+            Self::Resting(resting) => resting.index.newest,
+        }
+    }
+
     pub fn folder(&self) -> Option<Arc<str>> {
         match self {
             Self::Awake { session, .. } => ruling::folder(session),
@@ -166,6 +175,7 @@ impl Index {
     fn of(session: &Session) -> Self {
         Self {
             heard: session.monitor().last_signal(),
+            newest: session.newest(),
             folder: ruling::folder(session),
             carriers: session.monitor().carriers().cloned().collect(),
             preset: session.preset(),

@@ -341,6 +341,17 @@ impl Desk {
         sessions
     }
 
+    /// The clock was set back by so much: nobody stays longer for it.
+    pub fn set_back(&mut self, by_ms: u64) {
+        let holds = std::mem::take(&mut self.holds).into_iter();
+        self.holds = holds.map(|(until, frame)| (until.minus_ms(by_ms), frame)).collect();
+        self.hiding.values_mut().for_each(|until| *until = until.minus_ms(by_ms));
+        self.doubts.values_mut().for_each(|doubt| doubt.set_back(by_ms));
+        for waits in self.open.values_mut() {
+            waits.opened_at = waits.opened_at.minus_ms(by_ms);
+        }
+    }
+
     /// When the next one has stayed for long enough.
     pub fn next_release(&self) -> Option<Timestamp> {
         self.holds.first().map(|(until, _)| *until)

@@ -19,6 +19,12 @@ pub struct Doubt {
     due: Option<Timestamp>,
 }
 
+impl Doubt {
+    pub(super) fn set_back(&mut self, by_ms: u64) {
+        self.due = self.due.map(|due| due.minus_ms(by_ms));
+    }
+}
+
 impl Desk {
     /// A session is in reach, perhaps again. What it waits for and was answered is sent once more;
     /// what it waits for no more is closed.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot, watch};
 
+use super::clock::SetBack;
 use super::tap::{RawSignal, Tapped};
 use super::troubles::Trouble;
 use super::waiting::{Arrival, ReplyOutcome, ReplyReceipt, Told};
@@ -119,6 +120,9 @@ pub struct Health {
     pub notices: u64,
     /// Entries that could never be written.
     pub dropped: u64,
+    /// The last time that the clock was set back, since the daemon started or just before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_back: Option<SetBack>,
     /// Why the journal takes nothing, while it takes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_error: Option<String>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use qd_session::id::RequestId;
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{AgentEvent, Fact};
+use qd_session::monitor::{AgentEvent, Fact, Monitor};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -55,6 +55,15 @@ impl crate::signal::Handler for Handler {
         }
         self.roster.threads().for_each(|thread| thread.handle_timeout(now));
         self.take_out()
+    }
+
+    /// A line of a rollout does not say whose it is: only the head of its file did.
+    fn recall(&mut self, session: &Arc<str>, known: &Monitor) {
+        self.roster.assume(known.last_signal(), session, Role::Session);
+        let transcript = known.about().and_then(|about| about.transcript.as_ref());
+        if let Some(file) = transcript {
+            self.bind_file(&file.value, session);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use qd_broker::limits::WATCHES_MAX;
+use qd_broker::runtime::{SET_BACK_TOLD, SetBack};
 use qd_broker::sources::places::{Place, places};
 use qd_server::{About, PORT};
 
@@ -113,20 +114,39 @@ pub fn port(about: Option<&About>) -> Finding {
 }
 
 /// Ages and the order of things go by the clock.
-pub fn clock(paths: &Paths) -> Finding {
+pub fn clock(paths: &Paths, about: Option<&About>) -> Finding {
     const CHECK: &str = "clock";
     let now = SystemTime::now();
+    let told = |set_back: &SetBack| {
+        let at = UNIX_EPOCH + Duration::from_millis(set_back.at.0);
+        now.duration_since(at).unwrap_or_default() < SET_BACK_TOLD
+    };
+    if let Some(set_back) = about.and_then(|about| about.health.set_back).filter(told) {
+        let reason = format!(
+            "it was set back by {}; running sessions were moved with it",
+            length(Duration::from_millis(set_back.by_ms))
+        );
+        return Finding::warn(CHECK, reason)
+            .advise("if you did not set it: `timedatectl` shows whether it is synchronised");
+    }
     if now < UNIX_EPOCH + CLOCK_MIN {
         return Finding::bad(CHECK, "it is set before 2025").advise("set it: timedatectl");
     }
     let written = fs::metadata(paths.journal()).and_then(|found| found.modified());
     match written {
         Ok(written) if written > now + CLOCK_SLACK => {
-            let ahead = written.duration_since(now).unwrap_or_default().as_secs() / 60;
-            let reason = format!("the journal was written {ahead} minutes in the future");
-            Finding::warn(CHECK, reason)
-                .advise("it was set back: ages are wrong until it is past that")
+            let ahead = length(written.duration_since(now).unwrap_or_default());
+            let reason = format!("it was set back: the journal was written {ahead} in the future");
+            Finding::warn(CHECK, reason).advise("start `qd`: it moves what it knows with the clock")
         }
         Ok(_) | Err(_) => Finding::ok(CHECK, "plausible"),
+    }
+}
+
+fn length(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
     }
 }

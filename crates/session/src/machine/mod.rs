@@ -142,6 +142,11 @@ impl Machine {
         self.since
     }
 
+    /// The clock was set back by so much.
+    pub(crate) fn set_back(&mut self, by_ms: u64) {
+        self.since = self.since.minus_ms(by_ms);
+    }
+
     pub fn stale(&self) -> u32 {
         self.stale
     }

@@ -266,6 +266,40 @@ impl Agent {
         &mut self.tools[at]
     }
 
+    pub(super) fn set_back(&mut self, by_ms: u64) {
+        let Self {
+            id: _,
+            turn,
+            work,
+            llm,
+            retrying,
+            completed,
+            last_message,
+            background,
+            failed,
+            interrupted,
+            compaction_started,
+            compaction_ended,
+            tools,
+            subagent,
+            ended,
+        } = self;
+        let ends = [completed, interrupted, compaction_ended, ended];
+        let stamps = [turn, work, llm, compaction_started].into_iter().chain(ends);
+        stamps.for_each(|stamp| stamp.set_back(by_ms));
+        Latest::set_back(retrying, by_ms);
+        Latest::set_back(last_message, by_ms);
+        Latest::set_back(background, by_ms);
+        Latest::set_back(failed, by_ms);
+        Latest::set_back(subagent, by_ms);
+        for ToolSpan { call: _, started, ended, exit_code } in tools {
+            let started = started.iter_mut().map(|started| &mut started.stamp);
+            let ended = ended.iter_mut().map(|ended| &mut ended.stamp);
+            started.chain(ended).for_each(|stamp| stamp.set_back(by_ms));
+            Latest::set_back(exit_code, by_ms);
+        }
+    }
+
     /// Drops what a boundary has settled, and the oldest ends when there are too many.
     pub(super) fn forget_settled(&mut self) {
         let boundary = self.boundary();

@@ -114,6 +114,14 @@ impl Request {
         self.resolved = self.resolved.max(Some(stamp));
     }
 
+    pub(super) fn set_back(&mut self, by_ms: u64) {
+        let Self { id: _, agent: _, asked, asked_before, waiting, resolved } = self;
+        let asked = asked.iter_mut().map(|asked| &mut asked.stamp);
+        let before = asked_before.iter_mut().map(|before| &mut before.stamp);
+        let stamps = asked.chain(before).chain(waiting).chain(resolved);
+        stamps.for_each(|stamp| stamp.set_back(by_ms));
+    }
+
     /// Drops what the agent's last boundary has settled. True if anything is left.
     pub(super) fn keep_unsettled(&mut self, boundary: Stamp) -> bool {
         let settled = boundary.max(self.resolved.unwrap_or_default());

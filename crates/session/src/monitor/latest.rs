@@ -29,6 +29,12 @@ impl<T: Ord> Latest<T> {
             *slot = Some(Box::new(new));
         }
     }
+
+    pub fn set_back(slot: &mut Option<Box<Self>>, by_ms: u64) {
+        if let Some(known) = slot {
+            known.stamp.set_back(by_ms);
+        }
+    }
 }
 
 /// The later of two times.

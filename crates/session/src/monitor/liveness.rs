@@ -87,6 +87,14 @@ impl Liveness {
         raise(&mut self.missing, stamp);
     }
 
+    pub(super) fn set_back(&mut self, by_ms: u64) {
+        let Self { processes, started, ended, missing } = self;
+        for Process { key: _, first_seen, seen, gone } in processes {
+            first_seen.iter_mut().chain([seen, gone]).for_each(|stamp| stamp.set_back(by_ms));
+        }
+        [started, ended, missing].into_iter().for_each(|stamp| stamp.set_back(by_ms));
+    }
+
     fn process(&mut self, key: &ProcessKey) -> &mut Process {
         if let Some(at) = self.processes.iter().position(|process| process.key == *key) {
             return &mut self.processes[at];

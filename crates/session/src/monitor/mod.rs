@@ -46,6 +46,9 @@ pub struct Monitor {
     work: Option<Box<Work>>,
     evidence: Vec<Evidence>,
     unrecognised: u32,
+    /// The machine slept until then: silence counts from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slept_until: Option<Timestamp>,
 }
 
 /// What is known of the session besides its state. Each part is kept aside: few sessions have all.
@@ -77,6 +80,26 @@ pub struct About {
 }
 
 impl About {
+    fn set_back(&mut self, by_ms: u64) {
+        let Self {
+            first_prompt,
+            title,
+            custom_title,
+            mode,
+            usage,
+            task,
+            cwd,
+            branch,
+            transcript,
+            forked_from,
+        } = self;
+        let said = [first_prompt, title, custom_title, mode];
+        let texts = said.into_iter().chain([cwd, branch, transcript, forked_from]);
+        texts.for_each(|text| Latest::set_back(text, by_ms));
+        Latest::set_back(usage, by_ms);
+        Latest::set_back(task, by_ms);
+    }
+
     /// Each part by itself: a client tells them one at a time.
     fn learn(&mut self, stamp: Stamp, place: &Place) {
         let slots = [
@@ -172,6 +195,35 @@ impl Monitor {
             | Fact::Interrupted => self.apply_to_agent(event),
         }
         self.forget_settled();
+    }
+
+    /// The clock was set back by so much. All facts move together, so their order and their ages
+    /// stay; those that lay in the future would else win over everything new for as long.
+    pub fn set_back(&mut self, by_ms: u64) {
+        let Self {
+            main,
+            subagents,
+            requests,
+            liveness,
+            about,
+            work,
+            evidence,
+            unrecognised: _,
+            slept_until,
+        } = self;
+        *slept_until = slept_until.map(|at| at.minus_ms(by_ms));
+        main.set_back(by_ms);
+        subagents.iter_mut().for_each(|agent| agent.set_back(by_ms));
+        requests.iter_mut().for_each(|request| request.set_back(by_ms));
+        liveness.set_back(by_ms);
+        about.iter_mut().for_each(|about| about.set_back(by_ms));
+        work.iter_mut().for_each(|work| work.set_back(by_ms));
+        evidence.iter_mut().for_each(|seen| seen.at = seen.at.minus_ms(by_ms));
+    }
+
+    /// The machine slept until then, and nobody could have been heard meanwhile.
+    pub fn slept_until(&mut self, at: Timestamp) {
+        self.slept_until = self.slept_until.max(Some(at));
     }
 
     fn apply_to_agent(&mut self, event: &AgentEvent) {
@@ -421,6 +473,16 @@ impl Monitor {
     /// When the session was last heard of, by whatever source.
     pub fn last_signal(&self) -> Timestamp {
         self.evidence.iter().map(|evidence| evidence.at).max().unwrap_or_default()
+    }
+
+    /// How long something has gone on since then; the time that the machine slept is not counted.
+    pub fn awake_ms_since(&self, now: Timestamp, then: Timestamp) -> u64 {
+        now.ms_since(self.awake_since(then))
+    }
+
+    /// That time, or when the machine woke up after it.
+    pub fn awake_since(&self, then: Timestamp) -> Timestamp {
+        self.slept_until.unwrap_or_default().max(then)
     }
 
     /// How many signals nobody understood.

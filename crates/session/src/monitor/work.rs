@@ -97,6 +97,13 @@ impl Work {
         }
     }
 
+    pub(super) fn set_back(&mut self, by_ms: u64) {
+        let Self { tests, commit, pull_request, draft, code } = self;
+        let runs = [tests, commit, pull_request].into_iter().flatten();
+        let stamps = runs.map(|run| &mut run.stamp).chain(draft.as_mut().map(|at| &mut at.stamp));
+        stamps.chain([code]).for_each(|stamp| stamp.set_back(by_ms));
+    }
+
     /// Drops what an earlier turn did; the whole of it if nothing is left.
     pub(super) fn forget_before(slot: &mut Option<Box<Self>>, turn: Stamp) {
         let Some(work) = slot else { return };

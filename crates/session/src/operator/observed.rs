@@ -92,14 +92,14 @@ pub fn resolve_but(now: Timestamp, monitor: &Monitor, ruled: &BTreeSet<RequestId
 
 /// When `resolve` may answer differently although nothing has happened.
 pub fn next_look(now: Timestamp, monitor: &Monitor) -> Option<Timestamp> {
-    let quiet_since = monitor.last_signal();
+    let quiet_since = monitor.awake_since(monitor.last_signal());
     let failed_tool = monitor.main_agent().stuck_on_failed_tool();
     [
         matches!(monitor.life(), Life::Missing { .. })
             .then(|| quiet_since.plus_ms(MISSING_PROCESS_GRACE_MS)),
         matches!(monitor.life(), Life::Unobserved)
             .then(|| quiet_since.plus_ms(UNOBSERVED_WORK_MAX_MS)),
-        failed_tool.map(|failed| failed.at.plus_ms(FAILED_TOOL_GRACE_MS)),
+        failed_tool.map(|failed| monitor.awake_since(failed.at).plus_ms(FAILED_TOOL_GRACE_MS)),
     ]
     .into_iter()
     .flatten()
@@ -178,7 +178,7 @@ fn at_work(
     open: Option<&Latest<ToolStart>>,
 ) -> Verdict {
     if let Some(failed) = main.stuck_on_failed_tool()
-        && now.ms_since(failed.at) >= FAILED_TOOL_GRACE_MS
+        && monitor.awake_ms_since(now, failed.at) >= FAILED_TOOL_GRACE_MS
     {
         return Verdict::needs_you(SubState::ERROR, "Tool failed, needs attention", failed)
             .by("a tool failed and nothing has followed for ten seconds")
@@ -298,7 +298,7 @@ fn never_prompted(monitor: &Monitor) -> Verdict {
 /// What silence can tell (rule 4). Work that nobody can observe becomes unknown; what waits for a
 /// person, and what was delivered, stays: a permission can wait for an hour.
 fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
-    let silence_ms = now.ms_since(monitor.last_signal());
+    let silence_ms = monitor.awake_ms_since(now, monitor.last_signal());
     match monitor.life() {
         Life::Missing { at } if silence_ms >= MISSING_PROCESS_GRACE_MS => {
             let label = "Session ended";

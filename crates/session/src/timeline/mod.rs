@@ -54,22 +54,30 @@ impl Timeline {
 /// the clock went back: one step follows from the other.
 fn as_it_happened<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Timestamp, &'a Entry)> {
     let mut latest = Timestamp::ZERO;
-    let mut timed: Vec<(Timestamp, u32, &Entry)> = entries
-        .map(|entry| match &entry.event {
-            Event::Observed { event } => (event.at, event.seq, entry),
+    let mut timed: Vec<(Timestamp, u32, &Entry)> = Vec::new();
+    for entry in entries {
+        match &entry.event {
+            Event::Observed { event } => timed.push((event.at, event.seq, entry)),
+            Event::ClockSetBack { by_ms } => {
+                // What the clock said before has moved with it.
+                timed.iter_mut().for_each(|(at, _, _)| *at = at.minus_ms(*by_ms));
+                latest = latest.minus_ms(*by_ms).max(entry.at);
+                timed.push((latest, 0, entry));
+            }
             Event::SetUp { .. }
             | Event::Driven { .. }
             | Event::Troubled { .. }
             | Event::Adopted { .. }
             | Event::Dismissed
+            | Event::Slept
             | Event::BudgetSeen { .. }
             | Event::PresetChosen { .. }
             | Event::ClientYolo { .. } => {
                 latest = latest.max(entry.at);
-                (latest, 0, entry)
+                timed.push((latest, 0, entry));
             }
-        })
-        .collect();
+        }
+    }
     timed.sort_by_key(|(at, seq, _)| (*at, *seq));
     timed.into_iter().map(|(at, _, entry)| (at, entry)).collect()
 }
@@ -112,6 +120,8 @@ impl Telling {
             | Event::Troubled { .. }
             | Event::Adopted { .. }
             | Event::Dismissed
+            | Event::ClockSetBack { .. }
+            | Event::Slept
             | Event::BudgetSeen { .. }
             | Event::PresetChosen { .. }
             | Event::ClientYolo { .. } => {}

@@ -83,6 +83,7 @@ impl Herald {
     /// Takes something in, and says what the operator is to be told.
     pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Notice> {
         let mut said = Vec::new();
+        self.follow_clock(now.at);
         match input {
             Input::Board(situations) => self.take_board(now, situations, &mut said),
             Input::Shown(situation) => self.take(now, situation, &mut said),
@@ -97,6 +98,23 @@ impl Herald {
         }
         self.settle(now, &mut said);
         said
+    }
+
+    /// Nothing was told in the future, and nothing stands for longer than its dwell: a clock that
+    /// was set back silences nobody.
+    fn follow_clock(&mut self, now: Timestamp) {
+        if let Focus::Gone { since } = &mut self.focus {
+            *since = now.min(*since);
+        }
+        let latest = now.plus_ms(self.rules.dwell_ms);
+        for watched in self.sessions.values_mut() {
+            watched.told_at = watched.told_at.map(|at| at.min(now));
+            for item in watched.items.values_mut() {
+                if let Phase::Waiting { due } = &mut item.phase {
+                    *due = latest.min(*due);
+                }
+            }
+        }
     }
 
     /// When to come back, although nothing happens.
