@@ -16,7 +16,10 @@ use qd_broker::runtime::{
 };
 use qd_broker::sources::processes::Process;
 use qd_session::decision::{By, Command, Decision, Scope, Standing};
-use qd_session::id::DecisionId;
+use qd_session::event::{Entry, Event};
+use qd_session::id::{CallId, DecisionId, ToolName};
+use qd_session::moment::{Source, Timestamp};
+use qd_session::monitor::{AgentEvent, Fact};
 use qd_session::operator::layer::Icon;
 use qd_session::operator::{Group, SubState};
 use qd_store::Journal;
@@ -518,6 +521,76 @@ async fn transcripts_that_are_read_again_tell_nothing_new() {
     }
     assert_eq!(told[0], told[1]);
     assert_eq!(told[0], told[2]);
+}
+
+/// A finished session of so long ago in a file that was written just now, as a copy is.
+fn copied(place: &Place, session: &str, ago: jiff::SignedDuration, last: &str) {
+    let folder = place.folder.join("home/.claude/projects/-w");
+    fs::create_dir_all(&folder).expect("made");
+    fs::create_dir_all(place.folder.join("home/.claude/sessions")).expect("made");
+    let at = (jiff::Timestamp::now() - ago).to_string();
+    let mode = serde_json::json!({"type": "mode", "mode": "normal", "sessionId": session});
+    let prompt = serde_json::json!({"type": "user", "sessionId": session, "uuid": "u1",
+        "timestamp": at, "cwd": "/w", "message": {"role": "user", "content": session}});
+    let said = serde_json::json!({"type": "assistant", "sessionId": session, "uuid": "u2",
+        "timestamp": at, "cwd": "/w", "isApiErrorMessage": last.contains("limit"),
+        "error": if last.contains("limit") { Some("rate_limit") } else { None },
+        "message": {"id": "m1", "role": "assistant", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": last}]}});
+    let text = format!("{mode}\n{prompt}\n{said}\n");
+    fs::write(folder.join(format!("{session}.jsonl")), text).expect("written");
+}
+
+#[tokio::test]
+async fn copies_of_old_sessions_need_nobody() {
+    let place = Place::new("copies");
+    for nth in 0..20 {
+        let days = jiff::SignedDuration::from_hours(24 * (2 + nth));
+        copied(&place, &format!("old-{nth}"), days, "Which one do you want?");
+    }
+    let hours = jiff::SignedDuration::from_hours(8);
+    copied(&place, "limited", hours, "You've hit your session limit");
+    let daemon = place.start();
+    daemon.caught_up().await;
+    let told = daemon.cards().await;
+    let told: Vec<(&str, &str)> = told
+        .iter()
+        .map(|card| (card.vendor_id.as_ref(), card.agent_state.state.as_str()))
+        .collect();
+    assert_eq!(told, [("limited", "session_ended")]);
+    // One that is copied while the daemon runs is as old.
+    copied(&place, "later", hours, "Which one do you want?");
+    let ended = |card: &Card| card.agent_state.state == SubState::SESSION_ENDED;
+    daemon.until(|card| &*card.vendor_id == "later" && ended(card)).await;
+    daemon.stop().await;
+}
+
+/// The clock was set back by an hour while no daemon ran: the journal is of the future.
+#[tokio::test]
+async fn a_journal_of_the_future_freezes_no_session() {
+    let place = Place::new("future");
+    let daemon = place.start();
+    let prompt = place.hook("s-1", "UserPromptSubmit", r#","prompt":"go""#);
+    assert_eq!(daemon.handle.deliver(prompt).await, Delivered::Taken);
+    let card = daemon.until(is(SubState::THINKING)).await;
+    assert_eq!(daemon.handle.health().await.expect("it lives").set_back, None);
+    daemon.stop().await;
+    let (journal, _) = Journal::open(place.settings().journal(), Default::default()).expect("free");
+    let hour_ahead = Timestamp(now().0 + 3_600_000);
+    let fact =
+        Fact::ToolStarted { call: CallId::new("c1"), tool: ToolName::new("Bash"), about: None };
+    let event = AgentEvent::main(hour_ahead, Source::Hook, fact);
+    let entry = Entry::new(card.session_id, hour_ahead, Event::Observed { event });
+    journal.append(vec![entry]).wait().expect("written");
+    drop(journal);
+    let daemon = place.start();
+    let health = daemon.handle.health().await.expect("it lives");
+    assert!(health.set_back.is_some_and(|set_back| set_back.by_ms > 3_500_000), "{health:?}");
+    daemon.until(is(SubState::ACTING)).await;
+    let stop = r#","stop_hook_active":false,"last_assistant_message":"All done.""#;
+    assert_eq!(daemon.handle.deliver(place.hook("s-1", "Stop", stop)).await, Delivered::Taken);
+    daemon.until(is(SubState::TASK_COMPLETE)).await;
+    daemon.stop().await;
 }
 
 #[tokio::test]

@@ -36,7 +36,9 @@ impl<H> Threshold<H> {
             if sighting.session.is_empty() || sighting.session.len() > ID_BYTES_MAX {
                 return false;
             }
-            let understood = !matches!(sighting.event.fact, Fact::Unrecognised { .. });
+            // That nobody holds a session is news only of one that has said something.
+            let told_of = &sighting.event.fact;
+            let understood = !matches!(told_of, Fact::Unrecognised { .. } | Fact::ProcessMissing);
             match self.told.get_mut(&sighting.session) {
                 Some(told_at) => *told_at = now.max(*told_at),
                 None if understood => {

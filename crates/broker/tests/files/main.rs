@@ -85,9 +85,11 @@ async fn next(files: &mut Files) -> News {
     timeout(PATIENCE, files.next()).await.expect("there is news").expect("it goes on")
 }
 
+/// The next one that is more than that nobody holds the session of a file.
 async fn signal(files: &mut Files) -> FileSignal {
     loop {
         match next(files).await {
+            News::Signal(signal) if text(&signal) == missing("s1") => {}
             News::Signal(signal) => return signal,
             News::CaughtUp => {}
             other @ (News::Notice(_) | News::Stopped(_)) => panic!("{other:?}"),
@@ -97,6 +99,10 @@ async fn signal(files: &mut Files) -> FileSignal {
 
 fn text(signal: &FileSignal) -> String {
     String::from_utf8_lossy(&signal.payload).into_owned()
+}
+
+fn missing(session: &str) -> String {
+    format!(r#"{{"missing":true,"sessionId":"{session}"}}"#)
 }
 
 /// What was told until the beginning has been read.
@@ -304,6 +310,52 @@ async fn a_file_left_behind_long_ago_is_an_end_and_nonsense_is_said_once() {
     let mut expected = [nonsense, client.exited("s1"), client.registry("s1", "busy")];
     expected.sort();
     assert_eq!(told, expected);
+}
+
+/// Where pids of this process are valid, as Claude Code spells it.
+fn pid_domain() -> String {
+    let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let space = fs::read_link("/proc/self/ns/pid").unwrap();
+    format!("linux:{}:{}", machine.trim(), space.display())
+}
+
+#[tokio::test]
+async fn a_client_that_was_killed_a_moment_ago_has_ended_where_its_pid_would_be_seen() {
+    let home = Home::new();
+    let mut client = Client::new();
+    client.kill();
+    let elsewhere = client.registry("s1", "waiting");
+    let domain = format!(r#","pidDomain":"{}"}}"#, pid_domain());
+    let here = elsewhere.trim_end_matches('}').to_owned() + &domain;
+    home.append(&client.path(), &elsewhere);
+    let mut files = home.files(BTreeMap::new());
+    assert_eq!(beginning(&mut files).await, [elsewhere.as_str()], "it may live elsewhere");
+    drop(files);
+    home.replace(&client.path(), &here);
+    let mut files = home.files(BTreeMap::new());
+    assert_eq!(beginning(&mut files).await, [here, client.exited("s1")]);
+}
+
+#[tokio::test]
+async fn a_session_file_that_nobody_has_open_is_said_to_be_missing() {
+    let home = Home::new();
+    home.append(CLAUDE, "one\n");
+    let rollout = ".codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00";
+    let thread = "0199c0de-1234-7000-8000-0123456789ab";
+    home.append(&format!("{rollout}-{thread}.jsonl"), "two\n");
+    let told = async || {
+        let mut told = beginning(&mut home.files(BTreeMap::new())).await;
+        told.sort();
+        told
+    };
+    assert_eq!(told().await, ["one", "two"], "these clients do not say what they hold");
+    fs::create_dir_all(home.0.join(".claude/sessions")).unwrap();
+    fs::create_dir_all(home.0.join(".codex/thread-writer-locks")).unwrap();
+    assert_eq!(told().await, ["one", "two", &missing(thread), &missing("s1")]);
+    let client = Client::new();
+    home.append(&client.path(), &client.registry("s1", "busy"));
+    home.append(&format!(".codex/thread-writer-locks/{thread}.lock"), "");
+    assert_eq!(told().await, ["one", "two", &client.registry("s1", "busy")]);
 }
 
 #[tokio::test]

@@ -475,6 +475,12 @@ impl Monitor {
         self.evidence.iter().map(|evidence| evidence.at).max().unwrap_or_default()
     }
 
+    /// When the session itself was last heard of, and not only its process.
+    pub fn last_word(&self) -> Timestamp {
+        let said = self.evidence.iter().filter(|evidence| evidence.source != Source::Process);
+        said.map(|evidence| evidence.at).max().unwrap_or_default()
+    }
+
     /// How long something has gone on since then; the time that the machine slept is not counted.
     pub fn awake_ms_since(&self, now: Timestamp, then: Timestamp) -> u64 {
         now.ms_since(self.awake_since(then))

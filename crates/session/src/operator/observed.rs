@@ -93,10 +93,11 @@ pub fn resolve_but(now: Timestamp, monitor: &Monitor, ruled: &BTreeSet<RequestId
 /// When `resolve` may answer differently although nothing has happened.
 pub fn next_look(now: Timestamp, monitor: &Monitor) -> Option<Timestamp> {
     let quiet_since = monitor.awake_since(monitor.last_signal());
+    let silent_since = monitor.awake_since(monitor.last_word());
     let failed_tool = monitor.main_agent().stuck_on_failed_tool();
     [
         matches!(monitor.life(), Life::Missing { .. })
-            .then(|| quiet_since.plus_ms(MISSING_PROCESS_GRACE_MS)),
+            .then(|| silent_since.plus_ms(MISSING_PROCESS_GRACE_MS)),
         matches!(monitor.life(), Life::Unobserved)
             .then(|| quiet_since.plus_ms(UNOBSERVED_WORK_MAX_MS)),
         failed_tool.map(|failed| monitor.awake_since(failed.at).plus_ms(FAILED_TOOL_GRACE_MS)),
@@ -299,10 +300,14 @@ fn never_prompted(monitor: &Monitor) -> Verdict {
 /// person, and what was delivered, stays: a permission can wait for an hour.
 fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
     let silence_ms = monitor.awake_ms_since(now, monitor.last_signal());
+    let last_word = monitor.last_word();
     match monitor.life() {
-        Life::Missing { at } if silence_ms >= MISSING_PROCESS_GRACE_MS => {
-            let label = "Session ended";
-            Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, at)
+        // That somebody looked is no word of the session: a copy of an old one is old.
+        Life::Missing { at }
+            if monitor.awake_ms_since(now, last_word) >= MISSING_PROCESS_GRACE_MS =>
+        {
+            let (label, ended) = ("Session ended", Stamp { at: last_word, ..at });
+            Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, ended)
                 .by("no process holds it, and it has been silent for a minute")
                 .sure(0.9)
         }

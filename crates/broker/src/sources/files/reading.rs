@@ -12,6 +12,7 @@ use std::time::Duration;
 use qd_harness::{Channel, Harness};
 use qd_session::limits::MISSING_PROCESS_GRACE_MS;
 use qd_session::moment::Timestamp;
+use serde_json::json;
 use tokio::sync::mpsc::Sender;
 
 use super::lively::Lively;
@@ -63,6 +64,9 @@ struct Outbox {
 /// Nobody listens any more.
 #[derive(Debug)]
 struct Unheard;
+
+/// A UUID, as Codex names its threads.
+const THREAD_ID_LEN: usize = 36;
 
 impl Reading {
     pub fn new(
@@ -308,7 +312,42 @@ impl Reading {
             true => self.lively.had_news(path, at),
             false => self.lively.met(path, at),
         }
+        if self.outbox.batch.len() > before
+            && progress != Progress::More
+            && let Some(session) = self.unheld(path)
+        {
+            let payload = json!({ "sessionId": session, "missing": true }).to_string().into_bytes();
+            let (channel, path) = (Channel::Process, path.clone());
+            let signal = FileSignal { harness, channel, at, path, payload, position: None };
+            self.outbox.put(signal.payload.len(), Heard::News(News::Signal(signal)));
+        }
         progress
+    }
+
+    /// The session of this file, if nobody has it open: a client that says which session it holds
+    /// would have said so of this one.
+    fn unheld(&self, path: &Arc<Path>) -> Option<String> {
+        let place = self.places.iter().find(|place| path.starts_with(&place.path))?;
+        let beside = |name: &str| place.path.parent().map(|folder| folder.join(name));
+        match place.harness {
+            Harness::ClaudeCode => {
+                let below = path.strip_prefix(&place.path).ok()?;
+                let is_session = below.iter().count() == 2 && beside("sessions")?.is_dir();
+                let session = path.file_stem()?.to_str().filter(|_| is_session)?;
+                let registered = self.registries.values().filter_map(|it| it.registered.as_ref());
+                let mut holders = registered.filter(|it| it.session == session && !it.is_gone());
+                holders.next().is_none().then(|| session.to_owned())
+            }
+            Harness::Codex => {
+                let name = path.file_stem()?.to_str()?;
+                // `rollout-2026-11-15T10-00-00-<thread>`
+                let thread = name.get(name.len().checked_sub(THREAD_ID_LEN)?..)?;
+                let locks = beside("thread-writer-locks").filter(|locks| locks.is_dir())?;
+                let lock = locks.join(thread).with_extension("lock");
+                (!lock.exists()).then(|| thread.to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// The first lines of a file whose end is read: whose session it is, and what was asked first.
@@ -340,8 +379,11 @@ impl Reading {
                 let entry = self.registries.entry(path.clone()).or_insert_with(fresh);
                 entry.illegible = false;
                 let lost = registered.process.filter(|process| !process.is_alive());
-                entry.missing_at =
-                    lost.map(|_| modified(seen).plus_ms(MISSING_PROCESS_GRACE_MS).max(at));
+                // A client that may live where we cannot look has a while to say so.
+                entry.missing_at = match registered.is_gone() {
+                    true => Some(at),
+                    false => lost.map(|_| modified(seen).plus_ms(MISSING_PROCESS_GRACE_MS).max(at)),
+                };
                 if entry.bytes == bytes {
                     return;
                 }

@@ -22,13 +22,29 @@ pub struct Registered {
     /// As the client spelled them.
     pid: Option<u32>,
     start: Option<Value>,
-    foreign: bool,
+    domain: Domain,
+}
+
+/// Where the pid of a registry file is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Domain {
+    Ours,
+    /// Another machine or container that shares this home.
+    Foreign,
+    /// The client does not say.
+    Unknown,
 }
 
 impl Registered {
     /// Only the client's own goodbye, the removal of its file, tells the end of this one.
     pub fn is_foreign(&self) -> bool {
-        self.foreign
+        self.domain == Domain::Foreign
+    }
+
+    /// Its process would be seen here if it lived.
+    pub fn is_gone(&self) -> bool {
+        let is_alive = self.process.is_some_and(|process| process.is_alive());
+        self.domain == Domain::Ours && !is_alive
     }
 
     /// What a process watcher says of it.
@@ -75,10 +91,14 @@ pub fn read(harness: Harness, path: &Path) -> io::Result<Contents> {
     }
     Ok(match serde_json::from_slice::<Wire>(&bytes) {
         Ok(wire) => {
-            let foreign = wire.pid_domain.as_ref().is_some_and(|domain| *domain != pid_domain());
-            let process = process(&wire).filter(|_| !foreign);
+            let domain = match &wire.pid_domain {
+                Some(domain) if *domain == pid_domain() => Domain::Ours,
+                Some(_) => Domain::Foreign,
+                None => Domain::Unknown,
+            };
+            let process = process(&wire).filter(|_| domain != Domain::Foreign);
             let Wire { session_id: session, pid, proc_start: start, .. } = wire;
-            let registered = Registered { harness, session, process, pid, start, foreign };
+            let registered = Registered { harness, session, process, pid, start, domain };
             Contents::Whole { bytes, seen, registered }
         }
         Err(error) if error.is_eof() => Contents::Half,
