@@ -529,7 +529,8 @@ fn copied(place: &Place, session: &str, ago: jiff::SignedDuration, last: &str) {
     fs::create_dir_all(&folder).expect("made");
     fs::create_dir_all(place.folder.join("home/.claude/sessions")).expect("made");
     let at = (jiff::Timestamp::now() - ago).to_string();
-    let mode = serde_json::json!({"type": "mode", "mode": "normal", "sessionId": session});
+    let mode = serde_json::json!({"type": "permission-mode", "permissionMode": "default",
+        "sessionId": session});
     let prompt = serde_json::json!({"type": "user", "sessionId": session, "uuid": "u1",
         "timestamp": at, "cwd": "/w", "message": {"role": "user", "content": session}});
     let said = serde_json::json!({"type": "assistant", "sessionId": session, "uuid": "u2",
