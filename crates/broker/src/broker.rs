@@ -11,6 +11,7 @@ mod clock;
 mod driving;
 mod resting;
 pub(crate) mod ruling;
+pub(crate) mod vitals;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +27,8 @@ use qd_session::id::{AgentId, ProcessKey, SessionId};
 use qd_session::machine::Shown;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
-use qd_session::operator::SubState;
 use qd_session::operator::layer::Layers;
+use qd_session::operator::{Group, SubState};
 use qd_session::policy::Policy;
 
 pub use self::acting::Staying;
@@ -35,6 +36,7 @@ pub use self::budgets::Work;
 use self::driving::is_alive;
 use self::resting::SessionCell;
 pub use self::ruling::Ruling;
+use self::vitals::VitalSigns;
 use crate::card::{Card, Fingerprint, Known, Surroundings};
 use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
 use crate::driving::{Drives, Job, Report, Spawning};
@@ -46,6 +48,7 @@ use crate::limits::{
 };
 use crate::sources::repositories::{Survey, Surveyed};
 use crate::sources::terminal::Terminal;
+use crate::sources::vitals::Vital;
 use crate::viewing::Viewing;
 
 /// Something that happened outside.
@@ -77,6 +80,8 @@ pub enum Input<'a> {
     Today(Sum),
     /// How long a session had worked before we were started.
     Worked { session: SessionId, ms: u64 },
+    /// Processes that carry sessions were looked at.
+    Vitals(Vec<Vital>),
     /// A process shows itself there, or nobody can tell where.
     Located { process: ProcessKey, terminal: Terminal },
     /// The operator's layers are these from now on.
@@ -132,6 +137,7 @@ macro_rules! surroundings {
             terminals: &$broker.terminals,
             desk: &$broker.desk,
             ruling: &$broker.ruling,
+            vitals: &$broker.vitals,
             today: $broker.today.as_ref(),
         }
     };
@@ -154,6 +160,7 @@ pub struct Broker {
     terminals: Terminals,
     desk: Desk,
     ruling: Ruling,
+    vitals: VitalSigns,
     /// What all sessions have cost on the operator's day.
     today: Option<Sum>,
     /// A page or a phone shows the board.
@@ -197,6 +204,8 @@ struct LastShown {
     fingerprint: Fingerprint,
     ended: Option<Timestamp>,
     is_over_budget: bool,
+    works: bool,
+    is_stalled: bool,
 }
 
 impl Broker {
@@ -274,6 +283,7 @@ impl Broker {
                     self.show(now, &session, &mut outputs);
                 }
             }
+            Input::Vitals(seen) => self.take_vitals(now, &seen, &mut outputs),
             Input::Located { process, terminal } => {
                 self.terminals.insert(process.clone(), terminal);
                 let carried = self.roster.iter().filter(|(_, tracked)| {
@@ -607,8 +617,11 @@ impl Broker {
     fn show(&mut self, now: Timestamp, id: &SessionId, outputs: &mut Vec<Output>) {
         let Some(tracked) = self.roster.get_mut(id) else { return };
         let session = tracked.session.peek();
+        let mut stalls_at = None;
         match tracked.card_on_board(now, &session, &surroundings!(self)) {
             Some(card) => {
+                let (signs, state) = (&self.vitals, &card.agent_state);
+                stalls_at = signs.of(&session).stalls_at(state, signs.stalled_after_ms);
                 tracked.work.note(now, &card.agent_state);
                 let shown = LastShown::of(&card);
                 let before = tracked.shown.replace(shown).map(|before| before.fingerprint);
@@ -626,6 +639,7 @@ impl Broker {
             None => Vec::new(),
         };
         let look = tracked.next_look(now, &session, &self.desk, &self.ruling);
+        let look = look.into_iter().chain(stalls_at.filter(|at| *at > now)).min();
         if look != tracked.look {
             tracked.look.map(|old| self.looks.remove(&(old, id.clone())));
             look.map(|new| self.looks.insert((new, id.clone())));
@@ -740,6 +754,8 @@ impl LastShown {
             fingerprint: card.fingerprint(),
             ended: card.ended(),
             is_over_budget: card.agent_state.state == SubState::BUDGET_EXCEEDED,
+            works: card.agent_state.group == Group::Autonomous,
+            is_stalled: card.agent_state.state == SubState::STALLED,
         }
     }
 }

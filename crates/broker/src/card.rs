@@ -20,6 +20,7 @@ use qd_session::view::monitor::{MonitorView, view};
 use ring::digest;
 use serde::Serialize;
 
+use crate::broker::vitals::VitalSigns;
 use crate::broker::{Ruling, Work, budgets, ruling, spelled};
 use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_part};
 use crate::driving::{self, DriveView};
@@ -284,7 +285,7 @@ pub struct SubagentView {
 impl Card {
     /// The card of a session; none for one that does not exist yet.
     pub fn of(now: Timestamp, known: &Known<'_>, around: &Surroundings<'_>) -> Option<Self> {
-        let Surroundings { layers, terminals, desk, ruling, today } = around;
+        let Surroundings { layers, terminals, desk, ruling, vitals, today } = around;
         let Known { session, harness, vendor_id, spent, reach, work } = *known;
         let monitor = session.monitor();
         let about = monitor.about();
@@ -297,6 +298,7 @@ impl Card {
             work,
             &mut agent_state,
         );
+        agent_state.heed(now, &vitals.of(session), vitals.stalled_after_ms);
         let text = |part: Option<&Option<Box<Latest<Arc<str>>>>>| {
             part.and_then(Option::as_ref).map(|known| known.value.to_string())
         };
@@ -482,6 +484,7 @@ pub struct Surroundings<'a> {
     pub terminals: &'a BTreeMap<ProcessKey, Terminal>,
     pub desk: &'a Desk,
     pub ruling: &'a Ruling,
+    pub vitals: &'a VitalSigns,
     /// What all sessions have cost on the operator's day.
     pub today: Option<&'a Sum>,
 }

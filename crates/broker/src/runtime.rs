@@ -72,6 +72,7 @@ use crate::sources::places::{PlaceKind, places};
 use crate::sources::processes::Process;
 use crate::sources::repositories::Repositories;
 use crate::sources::terminal::{Located, Locator};
+use crate::sources::vitals::{VitalsNews, VitalsWatch};
 use crate::sources::watch::{Notice, Root, Tells};
 use crate::telemetry::{Exporter, Telemetry};
 use crate::viewing::Viewing;
@@ -113,6 +114,7 @@ pub struct Runtime {
     files: Files,
     holders: Holders,
     locator: Locator,
+    vitals: VitalsWatch,
     codex_daemon: CodexDaemon,
     opencode_servers: OpencodeServers,
     /// Processes that have a registry file: it tells of their end. Until all is read.
@@ -223,6 +225,7 @@ impl Runtime {
             files,
             holders,
             locator,
+            vitals: VitalsWatch::start(now),
             codex_daemon,
             opencode_servers,
             registered: BTreeSet::new(),
@@ -269,6 +272,12 @@ impl Runtime {
     /// Tells the search whenever there is something new to find.
     pub fn keep_search(&mut self, searcher: Searcher) {
         self.searcher = Some(searcher);
+    }
+
+    /// How long work may go on without a sign of life before it is called stalled; none: for ever.
+    pub fn set_stalled_after(&mut self, after: Option<Duration>) {
+        let ms = |after: Duration| u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        self.broker.set_stalled_after(after.map(ms));
     }
 
     /// Lets turns of driven sessions be traced.
@@ -322,6 +331,7 @@ impl Runtime {
                     let Located { process, terminal } = located;
                     self.hand_in(now(), Input::Located { process, terminal });
                 }
+                news = self.vitals.next(), if room => self.hear_vitals(news),
                 done = self.errands.next(), if room => self.hear_errand(&done),
                 report = reported(&mut self.deck), if room => self.hear_crew(report),
                 done = let_go_next(&mut self.held) => self.let_go(done),
@@ -566,6 +576,13 @@ impl Runtime {
             None => return Err(Error::SourceGone),
         }
         Ok(())
+    }
+
+    fn hear_vitals(&mut self, news: VitalsNews) {
+        match news {
+            VitalsNews::Due => self.vitals.look(self.broker.watched()),
+            VitalsNews::Seen(seen) => self.hand_in(now(), Input::Vitals(seen)),
+        }
     }
 
     /// What a client's own server said.

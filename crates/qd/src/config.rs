@@ -25,6 +25,9 @@
 //! [notify]                   # whom to tell, and when not: docs/notifications.md
 //! quiet = ["22:00-07:30"]
 //!
+//! [watch]
+//! stalled_after_minutes = 10 # without a sign of life; 0: never say so
+//!
 //! [hooks]
 //! observed = true            # post-tool hooks for agents started elsewhere, too: docs/hooks.md
 //!
@@ -37,6 +40,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use qd_broker::bounded_file::{Links, read_regular_text};
@@ -44,6 +48,7 @@ use qd_broker::driving::local_crew::AgentPrograms;
 use qd_broker::driving::model::Models;
 use qd_broker::driving::tools::SandboxConfig;
 use qd_harness::usage::{Price, PriceTable, Rates};
+use qd_session::limits::STALLED_AFTER_MS;
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::notify_config::NotifyConfig;
@@ -66,8 +71,31 @@ pub struct Config {
     pub otlp: OtlpConfig,
     /// What commands of driven sessions may reach.
     pub sandbox: SandboxConfig,
+    /// How long work may go on without a sign of life.
+    pub stalled_after: StalledAfter,
     /// Post-tool hooks run for agents that we only observe, too.
     pub runs_observed_hooks: bool,
+}
+
+/// Before it is called stalled; none: never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StalledAfter(pub Option<Duration>);
+
+impl Default for StalledAfter {
+    fn default() -> Self {
+        Self(Some(Duration::from_millis(STALLED_AFTER_MS)))
+    }
+}
+
+impl StalledAfter {
+    fn read(watch: &Item) -> Result<Self> {
+        let watch = watch.as_table_like().context("`watch` is no table")?;
+        let Some(minutes) = watch.get("stalled_after_minutes") else { return Ok(Self::default()) };
+        let minutes = minutes.as_integer().and_then(|minutes| u32::try_from(minutes).ok());
+        let minutes =
+            minutes.context("`watch.stalled_after_minutes` is no whole number of minutes")?;
+        Ok(Self((minutes > 0).then(|| Duration::from_secs(60 * u64::from(minutes)))))
+    }
 }
 
 impl Config {
@@ -118,7 +146,10 @@ impl Config {
         let sandbox = sandbox.map(|sandbox| sandbox_config::read(sandbox, home.as_deref()));
         let sandbox = sandbox.transpose()?.unwrap_or_default();
         let runs_observed_hooks = document.get("hooks").map_or(Ok(false), are_observed)?;
+        let stalled_after = document.get("watch").map(StalledAfter::read);
+        let stalled_after = stalled_after.transpose()?.unwrap_or_default();
         Ok(Self {
+            stalled_after,
             prices,
             is_search_off,
             hosts,
@@ -248,6 +279,8 @@ mod tests {
             ("[server]\nhosts = [1]", "`server.hosts` is no list of texts"),
             ("[server]\nhosts = [\"https://a\"]", "`https://a` is no host"),
             ("[server]\nhosts = [\"*\"]", "`*` is no host"),
+            ("watch = 1", "`watch` is no table"),
+            ("[watch]\nstalled_after_minutes = -1", "is no whole number of minutes"),
             ("hooks = 1", "`hooks` is no table"),
             ("[hooks]\nobserved = 1", "`hooks.observed` is not true or false"),
             ("[opencode]\nservers = 3", "`opencode.servers` is no list of texts"),
@@ -259,6 +292,10 @@ mod tests {
         let is_on = |text| parsed(text).unwrap().is_search_enabled();
         assert!(is_on("") && is_on("[search]") && is_on("[search]\nenabled = true"));
         assert!(!is_on("[search]\nenabled = false"));
+        let stalled = |text| parsed(text).unwrap().stalled_after.0.map(|after| after.as_secs());
+        assert_eq!((stalled(""), stalled("[watch]")), (Some(600), Some(600)));
+        assert_eq!(stalled("[watch]\nstalled_after_minutes = 3"), Some(180));
+        assert_eq!(stalled("[watch]\nstalled_after_minutes = 0"), None);
         let is_hooked = |text| parsed(text).unwrap().runs_observed_hooks;
         assert!(is_hooked("[hooks]\nobserved = true") && !is_hooked("[hooks]") && !is_hooked(""));
         assert!(parsed("[other]\nx = 1").unwrap().prices.is_empty());

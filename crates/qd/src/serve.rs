@@ -95,6 +95,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         info!(%collector, "turns of driven sessions are traced");
         runtime.export_spans(Exporter::start(collector)?);
     }
+    runtime.set_stalled_after(config.stalled_after.0);
     if config.runs_observed_hooks {
         keep_observed_hooks(&mut runtime, paths)?;
     }

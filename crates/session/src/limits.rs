@@ -79,6 +79,14 @@ pub const UNOBSERVED_WORK_MAX_MS: u64 = 600_000;
 /// Silence after a failed tool before it is the operator's business and not the model's.
 pub const FAILED_TOOL_GRACE_MS: u64 = 10_000;
 
+/// Failures of the very same call in a row, with nothing done in between, that are no progress.
+/// Agents try a flaky command two or three times.
+pub const LOOPING_CALLS_MIN: usize = 5;
+
+/// How long work may go on without a sign of life before it counts as stalled, where the operator
+/// has not set another time. Models have thought for minutes, but not without a byte.
+pub const STALLED_AFTER_MS: u64 = 600_000;
+
 /// How long an ended session stays on the board.
 pub const ENDED_ON_BOARD_MS: u64 = 24 * 60 * 60 * 1_000;
 

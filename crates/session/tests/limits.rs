@@ -32,6 +32,8 @@ fn the_page_shows_the_limits_that_hold() {
         ("MISSING_PROCESS_GRACE_MS", MISSING_PROCESS_GRACE_MS.to_string()),
         ("UNOBSERVED_WORK_MAX_MS", UNOBSERVED_WORK_MAX_MS.to_string()),
         ("FAILED_TOOL_GRACE_MS", FAILED_TOOL_GRACE_MS.to_string()),
+        ("LOOPING_CALLS_MIN", LOOPING_CALLS_MIN.to_string()),
+        ("STALLED_AFTER_MS", STALLED_AFTER_MS.to_string()),
         ("ENDED_ON_BOARD_MS", ENDED_ON_BOARD_MS.to_string()),
         ("LLM_SILENCE_MAX_MS", LLM_SILENCE_MAX_MS.to_string()),
         ("LLM_RETRY_DELAYS_MS", format!("{first}, {second}")),

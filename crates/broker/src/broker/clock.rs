@@ -32,6 +32,7 @@ impl Broker {
             self.journal(id, entry, outputs);
         }
         self.desk.set_back(by_ms);
+        self.vitals.forget();
         self.rest_at = None;
         for tracked in self.roster.values_mut() {
             tracked.work.set_back(by_ms);

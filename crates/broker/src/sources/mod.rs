@@ -22,4 +22,6 @@ pub mod repositories;
 pub mod supervised;
 pub mod tail;
 pub mod terminal;
+mod traffic;
+pub mod vitals;
 pub mod watch;

@@ -61,6 +61,21 @@ impl Process {
         std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()
     }
 
+    /// Whether it was stopped, by Ctrl-Z say, and not let go on. None once it has ended.
+    pub fn is_stopped(self) -> Option<bool> {
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
+        let state = *stat_fields(&stat)?.next()?.first()?;
+        self.is_alive().then_some(state == b'T')
+    }
+
+    /// How long it has computed so far, in clock ticks, with its ended children.
+    pub fn cpu_ticks(self) -> Option<u64> {
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
+        // `utime`, `stime`, `cutime` and `cstime`: the fields from the 14th on.
+        let times = stat_fields(&stat)?.skip(11).take(4);
+        times.map(|time| std::str::from_utf8(time).ok()?.parse::<u64>().ok()).sum()
+    }
+
     /// What its first thread calls itself: at most 15 bytes.
     pub fn name(self) -> Option<String> {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;

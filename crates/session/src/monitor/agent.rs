@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Failure;
 use super::latest::{Latest, raise};
 use crate::id::{AgentId, CallId, ToolName};
-use crate::limits::TOOL_SPANS_MAX;
+use crate::limits::{ABOUT_BYTES_MAX, LOOPING_CALLS_MIN, TOOL_SPANS_MAX};
 use crate::moment::Stamp;
 use crate::operator::Sign;
 
@@ -84,6 +84,15 @@ pub struct ToolStart {
     pub tool: ToolName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<Arc<str>>,
+}
+
+/// The same call, failing again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepeatedFailure<'a> {
+    pub start: &'a ToolStart,
+    pub times: usize,
+    /// The first of these failures.
+    pub since: Stamp,
 }
 
 /// What an agent does now. Derived, never stored.
@@ -185,6 +194,25 @@ impl Agent {
         let unanswered = last.stamp >= self.work
             && self.last_message.as_ref().is_none_or(|said| said.stamp < last.stamp);
         (!last.value && unanswered && self.open_tool().is_none()).then_some(last.stamp)
+    }
+
+    /// The call of this turn that failed so often that it gets nowhere: its last ends were all
+    /// failures of the very same call, and what runs now is nothing else.
+    pub fn repeated_failure(&self) -> Option<RepeatedFailure<'_>> {
+        let ended = |span: &&ToolSpan| span.started.is_some() && span.ended.is_some();
+        let mut spans: Vec<&ToolSpan> = self.tools.iter().filter(ended).collect();
+        spans.sort_by_key(|span| std::cmp::Reverse(span.newest()));
+        let start = &spans.first()?.started.as_ref()?.value;
+        // Of a call that was cut nobody knows whether it is the same.
+        let is_whole = start.about.as_ref().is_some_and(|about| about.len() < ABOUT_BYTES_MAX);
+        let is_other = self.open_tool().is_some_and(|open| open.value != *start);
+        let is_same = |span: &&&ToolSpan| {
+            span.has_failed() && span.started.as_ref().is_some_and(|known| known.value == *start)
+        };
+        let alike: Vec<&&ToolSpan> = spans.iter().take_while(is_same).collect();
+        let first = alike.last().filter(|_| is_whole && !is_other)?;
+        let (times, since) = (alike.len(), first.newest());
+        (times >= LOOPING_CALLS_MIN).then_some(RepeatedFailure { start, times, since })
     }
 
     /// How the last turn ended. A failure or an interrupt is not washed away by the plain "the
@@ -322,6 +350,12 @@ impl Agent {
 impl ToolSpan {
     fn new(call: &CallId) -> Self {
         Self { call: call.clone(), started: None, ended: None, exit_code: None }
+    }
+
+    /// It did not do its work, or its command returned an error.
+    fn has_failed(&self) -> bool {
+        let is_error = self.exit_code.as_ref().is_some_and(|code| code.value != 0);
+        self.ended.as_ref().is_some_and(|ended| !ended.value) || is_error
     }
 
     fn newest(&self) -> Stamp {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::agent::{Activity, Agent, LastMessage, ToolStart, TurnEnd};
+pub use self::agent::{Activity, Agent, LastMessage, RepeatedFailure, ToolStart, TurnEnd};
 pub use self::attention::{AskedBefore, Open, Request, RequestKind};
 pub use self::event::{AgentEvent, Ask, Fact, Failure, FailureKind, Place, Stage, Usage};
 pub use self::latest::Latest;

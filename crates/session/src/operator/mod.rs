@@ -8,8 +8,10 @@ pub mod layer;
 pub mod notice;
 mod observed;
 mod state;
+mod vitals;
 
 pub use self::driven::resolve as resolve_driven;
 pub use self::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
 pub use self::observed::{next_look, resolve, resolve_but};
 pub use self::state::{AgentState, Group, SubState, Urgency};
+pub use self::vitals::Vitals;

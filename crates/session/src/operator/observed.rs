@@ -189,6 +189,16 @@ fn at_work(
     if let Some(newest) = monitor.working_subagents().last() {
         return delegating(newest);
     }
+    if let Some(repeated) = main.repeated_failure() {
+        let ToolStart { tool, about } = repeated.start;
+        let label = format!("{tool} failed {} times in a row", repeated.times);
+        return Verdict::autonomous(SubState::LOOPING, label, repeated.since)
+            .by("the same call has failed again and again, and nothing else was done in between")
+            .sure(0.9)
+            .with("tool", tool.as_str())
+            .with_some("about", about.as_deref())
+            .with("times", repeated.times as u64);
+    }
     match open {
         Some(open) => {
             let label = format!("Running {}", open.value.tool);

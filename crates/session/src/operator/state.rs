@@ -36,6 +36,7 @@ impl SubState {
     pub const AWAITING_APPROVAL: Self = Self(Cow::Borrowed("awaiting_approval"));
     pub const BUDGET_EXCEEDED: Self = Self(Cow::Borrowed("budget_exceeded"));
     pub const PAUSED: Self = Self(Cow::Borrowed("paused"));
+    pub const STOPPED: Self = Self(Cow::Borrowed("stopped"));
     pub const INTERRUPTED: Self = Self(Cow::Borrowed("interrupted"));
     pub const IDLE: Self = Self(Cow::Borrowed("idle"));
 
@@ -47,6 +48,8 @@ impl SubState {
     pub const RETRYING: Self = Self(Cow::Borrowed("retrying"));
     pub const HOOKS: Self = Self(Cow::Borrowed("hooks"));
     pub const STOPPING: Self = Self(Cow::Borrowed("stopping"));
+    pub const STALLED: Self = Self(Cow::Borrowed("stalled"));
+    pub const LOOPING: Self = Self(Cow::Borrowed("looping"));
     pub const UNKNOWN: Self = Self(Cow::Borrowed("unknown"));
 
     pub const TASK_COMPLETE: Self = Self(Cow::Borrowed("task_complete"));
@@ -173,18 +176,19 @@ impl AgentState {
 }
 
 /// Sub-states of Needs You, the most urgent first. Errors of every kind share a place.
-const BY_URGENCY: [&[SubState]; 7] = [
+const BY_URGENCY: [&[SubState]; 8] = [
     &[SubState::NEEDS_PERMISSION],
     &[SubState::AWAITING_INPUT],
     &[SubState::ERROR, SubState::USAGE_LIMIT, SubState::AUTH_ERROR, SubState::SERVER_ERROR],
     &[SubState::AWAITING_APPROVAL],
     &[SubState::BUDGET_EXCEEDED],
     &[SubState::PAUSED],
+    &[SubState::STOPPED],
     &[SubState::INTERRUPTED],
 ];
 
 /// `idle` comes last, after unknown sub-states: somebody added those because they matter.
-fn urgency_rank(state: &SubState) -> usize {
+pub(super) fn urgency_rank(state: &SubState) -> usize {
     let unknown = BY_URGENCY.len();
     match *state == SubState::IDLE {
         true => unknown + 1,
@@ -225,6 +229,7 @@ mod tests {
             needs(SubState::AWAITING_APPROVAL, 1),
             needs(SubState::BUDGET_EXCEEDED, 1),
             needs(SubState::PAUSED, 1),
+            needs(SubState::STOPPED, 1),
             needs(SubState::INTERRUPTED, 1),
             needs(SubState("somebodys_own".into()), 9),
             needs(SubState::IDLE, 1),

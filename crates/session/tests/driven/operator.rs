@@ -89,7 +89,7 @@ fn sub_states_are_ordered_as_the_page_says() {
     assert_eq!(known, KNOWN.map(|state| state.as_str().to_owned()));
 }
 
-const KNOWN: [SubState; 22] = [
+const KNOWN: [SubState; 25] = [
     SubState::NEEDS_PERMISSION,
     SubState::AWAITING_INPUT,
     SubState::ERROR,
@@ -99,6 +99,7 @@ const KNOWN: [SubState; 22] = [
     SubState::AWAITING_APPROVAL,
     SubState::BUDGET_EXCEEDED,
     SubState::PAUSED,
+    SubState::STOPPED,
     SubState::INTERRUPTED,
     SubState::IDLE,
     SubState::STARTING,
@@ -109,6 +110,8 @@ const KNOWN: [SubState; 22] = [
     SubState::RETRYING,
     SubState::HOOKS,
     SubState::STOPPING,
+    SubState::STALLED,
+    SubState::LOOPING,
     SubState::UNKNOWN,
     SubState::TASK_COMPLETE,
     SubState::SESSION_ENDED,

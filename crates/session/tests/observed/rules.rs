@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use qd_session::id::{CallId, ProcessKey, RequestId, ToolName};
-use qd_session::limits::{REQUEST_ASKS_MAX, REQUESTS_MAX, SUBAGENTS_MAX, TOOL_SPANS_MAX};
+use qd_session::limits::{
+    ABOUT_BYTES_MAX, LOOPING_CALLS_MIN, REQUEST_ASKS_MAX, REQUESTS_MAX, SUBAGENTS_MAX,
+    TOOL_SPANS_MAX,
+};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{
     Activity, AgentEvent, Ask, Fact, Latest, Life, Monitor, Place, Stage, Usage,
@@ -44,6 +47,51 @@ fn a_source_only_breaks_ties() {
     counted.seq = 1;
     let counted = told(&[end, counted]);
     assert_eq!(resolve(Timestamp(10), &counted).state, SubState::THINKING, "the sender's counter");
+}
+
+/// So many calls, each begun and ended after the other: what it is about, and whether it did its
+/// work.
+fn called(calls: &[(&str, bool)]) -> Monitor {
+    let mut monitor = told(&[at(1, Source::Hook, "turn_started")]);
+    for (nth, (about, ok)) in calls.iter().enumerate() {
+        let (call, tool) = (CallId::new(format!("c{nth}")), ToolName::new("Bash"));
+        let begin = 10 + 10 * nth as u64;
+        let started =
+            Fact::ToolStarted { call: call.clone(), tool, about: Some(Arc::from(*about)) };
+        let ended = Fact::ToolCompleted { call, ok: *ok, exit_code: None };
+        monitor.apply(&AgentEvent::main(Timestamp(begin), Source::Hook, started));
+        monitor.apply(&AgentEvent::main(Timestamp(begin + 5), Source::Hook, ended));
+    }
+    monitor
+}
+
+#[test]
+fn the_same_call_that_fails_again_and_again_is_looping() {
+    let failed = ("npm test", false);
+    let state = |calls: &[(&str, bool)]| resolve(Timestamp(900), &called(calls)).state;
+    assert_eq!(state(&[failed; LOOPING_CALLS_MIN - 1]), SubState::THINKING);
+    assert_eq!(state(&[failed; LOOPING_CALLS_MIN]), SubState::LOOPING);
+    let mut edited = vec![failed; 2 * LOOPING_CALLS_MIN];
+    edited.insert(LOOPING_CALLS_MIN + 1, ("vi a.rs", true));
+    assert_eq!(state(&edited), SubState::THINKING, "something was done in between");
+    let mut passed = vec![failed; LOOPING_CALLS_MIN];
+    passed.push(("npm test", true));
+    assert_eq!(state(&passed), SubState::THINKING);
+    let long = "x".repeat(ABOUT_BYTES_MAX);
+    assert_eq!(state(&[(long.as_str(), false); 9]), SubState::THINKING, "nobody knows how it ends");
+    let looping = resolve(Timestamp(900), &called(&[failed; 6]));
+    assert_eq!(looping.label, "Bash failed 6 times in a row");
+    assert_eq!((looping.group, looping.since), (Group::Autonomous, Timestamp(15)));
+    let mut other = called(&[failed; 6]);
+    let begun = |call: &str, about: &str| Fact::ToolStarted {
+        call: CallId::new(call),
+        tool: ToolName::new("Bash"),
+        about: Some(Arc::from(about)),
+    };
+    other.apply(&AgentEvent::main(Timestamp(100), Source::Hook, begun("d", "npm test")));
+    assert_eq!(resolve(Timestamp(900), &other).state, SubState::LOOPING, "it tries it again");
+    other.apply(&AgentEvent::main(Timestamp(101), Source::Hook, begun("e", "ls")));
+    assert_eq!(resolve(Timestamp(900), &other).state, SubState::ACTING);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Kind {
     }
 
     /// What a session's state alone is worth; none while it works, where it ended, where the
-    /// operator themself interrupted it, and where they dismissed it.
+    /// operator themself interrupted or stopped it, and where they dismissed it.
     pub fn of_state(state: &AgentState) -> Option<Self> {
         match state.group {
             Group::NeedsYou => Self::of_need(&state.state),
@@ -70,7 +70,7 @@ impl Kind {
         const ERRORS: [SubState; 3] =
             [SubState::ERROR, SubState::AUTH_ERROR, SubState::SERVER_ERROR];
         const LIMITS: [SubState; 2] = [SubState::USAGE_LIMIT, SubState::BUDGET_EXCEEDED];
-        if *state == SubState::INTERRUPTED {
+        if [SubState::INTERRUPTED, SubState::STOPPED].contains(state) {
             None
         } else if *state == SubState::NEEDS_PERMISSION {
             Some(Self::Permission)
