@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Fact, Place, Usage};
+use qd_session::monitor::{Fact, Failure, Place, Usage};
 use serde_json::Value;
 
 use super::ending::End;
@@ -156,10 +156,10 @@ impl Thread {
                 if self.at_work(mark, turn) {
                     let message = told.error.as_ref().and_then(|error| error.message.as_deref());
                     self.tell(mark, Fact::LlmRetrying { message: message.map(excerpt::label) });
+                    self.turn.failure = told.error.as_ref().map(reason_of_retry);
                 }
             }
             "error" => {
-                self.turn.failed = true;
                 self.end(mark, turn, End::Failed(failure(told.error.as_ref(), resets_at)));
             }
             "serverRequest/resolved" => {
@@ -211,16 +211,26 @@ impl Thread {
                 self.waits(mark, has("waitingOnApproval"), has("waitingOnUserInput"));
             }
             // Late news of the time before this turn.
-            Some("idle") if self.turn.open && mark.at < self.turn.began_at => {}
+            Some("idle" | "systemError") if self.turn.open && mark.at < self.turn.began_at => {}
+            Some("idle") if self.ending.as_ref().is_some_and(|ending| ending.definite) => {}
             Some("idle") if self.turn.open => self.end_after(mark, IDLE_GRACE_MS, None, true),
             Some("idle") if !self.is_introduced() => self.exists(mark),
+            // It names no turn and gives no reason; who knows more comes before or after it.
             Some("systemError") if !self.turn.failed => {
-                self.end(mark, None, End::Failed(failure(None, None)));
+                let turn = self.turn.id.clone();
+                self.end(mark, turn.as_deref(), End::Failed(Failure::UNEXPLAINED));
             }
             Some("notLoaded") => self.gone(mark, None, None),
             Some(_) | None => {}
         }
     }
+}
+
+/// Why a request failed that is tried again: the message itself counts the attempts.
+fn reason_of_retry(error: &wire::TurnError) -> Failure {
+    let known = failure(Some(error), None);
+    let details = error.additional_details.as_deref().map(excerpt::label);
+    Failure { message: details, ..known }
 }
 
 /// Messages that say nothing about what the agent does.
@@ -250,6 +260,7 @@ fn is_of_no_account(method: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::story::{Story, story};
+    use crate::signal::Channel;
 
     const IDLE: &str = r#"{"type":"idle"}"#;
     const ACTIVE: &str = r#"{"type":"active","activeFlags":[]}"#;
@@ -278,7 +289,7 @@ mod tests {
             905,
             r#"{"id":"U","status":"completed","items":[{"type":"agentMessage","text":"Done."}]}"#,
         )
-        .check_at(5_000, &["0 idle", "100 thinking", "905 task_complete"]);
+        .check_at(5_000, &["0 idle", "100 thinking", "1055 task_complete"]);
     }
 
     #[test]
@@ -289,12 +300,11 @@ mod tests {
 
     #[test]
     fn a_request_waits_at_once_and_ends_when_the_server_says_so() {
-        working().server(500, ASKED).status(501, WAITING).server(4_000, RESOLVED).check(&[
-            "0 idle",
-            "100 thinking",
-            "500 needs_permission",
-            "4000 thinking",
-        ]);
+        working()
+            .server(500, ASKED)
+            .status(501, WAITING)
+            .server(4_000, RESOLVED)
+            .check_at(9_000, &["0 idle", "100 thinking", "500 needs_permission", "4150 thinking"]);
     }
 
     #[test]
@@ -302,27 +312,23 @@ mod tests {
         let late = |story: Story| story.status(450, WAITING).status(4_000, ACTIVE);
         late(working())
             .server(3_000, ASKED)
-            .check_at(9_000, &["0 idle", "100 thinking", "550 needs_permission", "4000 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "550 needs_permission", "4150 thinking"]);
     }
 
     #[test]
     fn the_status_ends_a_wait_whose_answer_was_lost() {
-        working().server(500, ASKED).status(4_000, ACTIVE).check(&[
-            "0 idle",
-            "100 thinking",
-            "500 needs_permission",
-            "4000 thinking",
-        ]);
+        working()
+            .server(500, ASKED)
+            .status(4_000, ACTIVE)
+            .check_at(9_000, &["0 idle", "100 thinking", "500 needs_permission", "4150 thinking"]);
     }
 
     #[test]
     fn a_flag_without_its_request_waits_in_the_requests_name() {
-        working().status(500, WAITING).status(4_000, ACTIVE).check(&[
-            "0 idle",
-            "100 thinking",
-            "600 needs_permission",
-            "4000 thinking",
-        ]);
+        working()
+            .status(500, WAITING)
+            .status(4_000, ACTIVE)
+            .check_at(9_000, &["0 idle", "100 thinking", "600 needs_permission", "4150 thinking"]);
     }
 
     #[test]
@@ -353,7 +359,7 @@ mod tests {
         working()
             .server(500, r#"{"method":"item/tool/requestUserInput","id":3,"params":{"threadId":"T","turnId":"U","itemId":"c1","isBlocking":true,"questions":[{"id":"db","question":"Which?"}]}}"#)
             .server(2_000, r#"{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":3}}"#)
-            .check(&["0 idle", "100 thinking", "500 awaiting_input", "2000 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "500 awaiting_input", "2150 thinking"]);
     }
 
     #[test]
@@ -373,11 +379,86 @@ mod tests {
             ]);
     }
 
+    /// The rollout of 401 is written before the status is emitted, and read after it.
+    #[test]
+    fn the_reason_of_a_failure_stands_whichever_comes_last() {
+        const FAILED: &str = r#"{"type":"systemError"}"#;
+        const WHY: &str = r#"{"type":"task_complete","turn_id":"U","error":{"message":"unexpected status 401","codex_error_info":{"http_connection_failed":{"http_status_code":401}}}}"#;
+        const HOOK: &str =
+            r#""status":"failed","error":"unexpected status 401 Unauthorized: no key""#;
+        let begun = || working().rollout_begins(150);
+        begun()
+            .line(890, "event_msg", WHY)
+            .status(900, FAILED)
+            .check_at(5_000, &["0 idle", "100 thinking", "890 auth_error"]);
+        let line =
+            r#"{"timestamp":"2026-11-15T18:40:00.890Z","type":"event_msg","payload":{PAYLOAD}}"#;
+        let late = line.replace("{PAYLOAD}", WHY);
+        begun()
+            .status(900, FAILED)
+            .signal(912, Channel::Transcript, Some("t.jsonl"), late.as_bytes())
+            .check_at(5_000, &["0 idle", "100 thinking", "900 error", "912 auth_error"]);
+        begun()
+            .hook(880, "PostModelRequest", HOOK)
+            .status(900, FAILED)
+            .check_at(5_000, &["0 idle", "100 thinking", "880 retrying", "900 auth_error"]);
+        begun()
+            .status(900, FAILED)
+            .hook(930, "PostModelRequest", HOOK)
+            .check_at(5_000, &["0 idle", "100 thinking", "900 error", "930 auth_error"]);
+    }
+
+    #[test]
+    fn a_failure_of_an_earlier_turn_says_nothing_about_this_one() {
+        const HOOK: &str =
+            r#""status":"failed","error":"unexpected status 401 Unauthorized: no key""#;
+        working()
+            .hook(300, "PostModelRequest", HOOK)
+            .status(400, r#"{"type":"systemError"}"#)
+            .server(1_000, r#"{"method":"turn/started","params":{"threadId":"T","turn":{"id":"V","rootTurnId":"V"}}}"#)
+            .status(2_000, r#"{"type":"systemError"}"#)
+            .check_at(
+                5_000,
+                &["0 idle", "100 thinking", "300 retrying", "400 auth_error", "1000 thinking", "2000 error"],
+            );
+    }
+
+    #[test]
+    fn esc_at_a_dialog_never_looks_like_work() {
+        let shown = ["0 idle", "100 thinking", "500 needs_permission"];
+        let aborted =
+            |at: u64| [shown.as_slice(), &[&*format!("{at} interrupted").leak()]].concat();
+        let asked = || working().server(500, ASKED).status(501, WAITING);
+        // The interrupt is heard of only when the turn is over.
+        completed(
+            asked().server(4_000, RESOLVED).status(4_001, ACTIVE).status(4_049, IDLE),
+            4_050,
+            r#"{"id":"U","status":"interrupted"}"#,
+        )
+        .check_at(9_000, &aborted(4_050));
+        // The hook is ahead of it.
+        completed(
+            asked().hook(3_990, "Interrupt", "").status(4_001, ACTIVE).status(4_049, IDLE),
+            4_050,
+            r#"{"id":"U","status":"interrupted"}"#,
+        )
+        .check_at(9_000, &aborted(3_990));
+    }
+
     #[test]
     fn a_title_thread_is_no_session_whichever_message_comes_first() {
         story()
             .server(0, r#"{"method":"thread/status/changed","params":{"threadId":"X","status":{"type":"active","activeFlags":[]}}}"#)
             .server(20, r#"{"method":"thread/started","params":{"thread":{"id":"X","ephemeral":true,"threadSource":"thread_title","status":{"type":"idle"}}}}"#)
+            .check_at(5_000, &[]);
+    }
+
+    #[test]
+    fn a_thread_that_is_attached_to_another_is_no_session() {
+        story()
+            .server(0, r#"{"method":"thread/started","params":{"thread":{"id":"X","ephemeral":false,"attachedToThreadId":"T","source":"vscode","status":{"type":"idle"}}}}"#)
+            .server(20, r#"{"method":"thread/status/changed","params":{"threadId":"X","status":{"type":"active","activeFlags":[]}}}"#)
+            .line_of("x.jsonl", 40, "session_meta", r#"{"id":"X","session_id":"X","attached_to_thread_id":"T","source":"vscode"}"#)
             .check_at(5_000, &[]);
     }
 
@@ -425,7 +506,7 @@ mod tests {
             .server(0, r#"{"id":2,"result":{"thread":{"id":"T","source":"vscode","status":{"type":"active","activeFlags":[]}}}}"#);
         completed(story, 900, r#"{"id":"U","rootTurnId":"U","status":"completed"}"#)
             .server(950, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"agentMessage","id":"m"}}}"#)
-            .check_at(5_000, &["0 thinking", "900 idle"]);
+            .check_at(5_000, &["0 thinking", "1050 idle"]);
     }
 
     #[test]
@@ -433,12 +514,9 @@ mod tests {
         let story = working()
             .server(200, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#)
             .server(900, r#"{"method":"item/completed","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#);
-        completed(story, 950, r#"{"id":"U","status":"completed","items":[]}"#).check(&[
-            "0 idle",
-            "100 thinking",
-            "200 compacting",
-            "900 thinking",
-            "950 idle",
-        ]);
+        completed(story, 950, r#"{"id":"U","status":"completed","items":[]}"#).check_at(
+            5_000,
+            &["0 idle", "100 thinking", "200 compacting", "900 thinking", "1100 idle"],
+        );
     }
 }

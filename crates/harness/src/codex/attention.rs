@@ -13,6 +13,9 @@ use super::request::{FLAG_GRACE_MS, Kind, Request};
 use super::thread::Thread;
 use super::turn::Flag;
 
+/// How long after an interrupt the status may still say `active` about the turn it ended.
+const ABORT_ECHO_MS: u64 = 150;
+
 impl Thread {
     /// A request's name in its session. Call ids of subagents are their own.
     pub fn request_id(&self, name: &str) -> RequestId {
@@ -106,10 +109,7 @@ impl Thread {
     }
 
     pub fn resolve_rpc(&mut self, mark: Mark, rpc: &Value) {
-        if let Some(request) = self.requests.of_rpc(rpc) {
-            let id = request.id.clone();
-            self.resolve(mark, &id);
-        }
+        self.requests.settle(mark, |request| request.rpc.as_ref() == Some(rpc));
     }
 
     pub fn resolve_all(&mut self, mark: Mark, requests: Vec<Request>) {
@@ -128,6 +128,9 @@ impl Thread {
     /// The status says what the thread waits for, as far as it knows: not for which call.
     pub fn waits(&mut self, mark: Mark, approval: bool, input: bool) {
         if !self.turn.open {
+            if !approval && !input && self.was_just_aborted(mark) {
+                return;
+            }
             self.begin_turn(mark.before(), None);
         }
         self.flag(mark, Kind::Approval, approval);
@@ -135,6 +138,12 @@ impl Thread {
         if !approval && !input {
             self.llm(mark, None);
         }
+    }
+
+    /// A turn that was interrupted at a dialog is active once more before it is idle. A new turn
+    /// names itself.
+    fn was_just_aborted(&self, mark: Mark) -> bool {
+        self.aborted_at == self.closed_at && mark.at.ms_since(self.closed_at) <= ABORT_ECHO_MS
     }
 
     fn flag(&mut self, mark: Mark, kind: Kind, set: bool) {
@@ -146,14 +155,16 @@ impl Thread {
             *unflagged = mark.at.max(*unflagged);
             // An answer about the time before may come after the flag.
             self.flag_of(kind).take_if(|flag| flag.mark.at <= mark.at);
-            let settled = self.requests.take_all(|request| {
+            return self.requests.settle(mark, |request| {
                 request.kind == kind
                     && request.stage == Stage::Waiting
                     && request.mark.at <= mark.at
             });
-            return self.resolve_all(mark, settled);
         }
         self.at_work(mark, None);
+        // The next one is asked, so the turn goes on.
+        let answered = self.requests.take_all(|request| request.settled.is_some());
+        self.resolve_all(mark, answered);
         if self.requests.waiting(kind) {
             return;
         }
@@ -200,6 +211,7 @@ impl Thread {
             ask: Ask { text: Some(Arc::from("Answer in the terminal")), ..Ask::default() },
             command: None,
             made_up: true,
+            settled: None,
             rpc: None,
         };
         self.tell_asked(&request);
@@ -233,7 +245,10 @@ impl Thread {
 
     pub fn handle_timeout(&mut self, now: Timestamp) {
         for id in self.requests.due(now) {
-            self.needs_person(&id);
+            match self.requests.get(&id).and_then(|request| request.settled) {
+                Some(mark) => self.resolve(mark, &id),
+                None => self.needs_person(&id),
+            }
         }
         for kind in [Kind::Approval, Kind::Question] {
             if self.flag_of(kind).is_some_and(|flag| flag.due <= now) {

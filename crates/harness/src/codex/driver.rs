@@ -138,7 +138,7 @@ impl Driver {
             }
             (Ask::Turn, None) => self.turn_is(message["result"]["turn"]["id"].as_str(), out),
             (Ask::Turn, Some(why)) if self.is_running() => {
-                let error = TurnError { message: Some(why.to_owned()), codex_error_info: None };
+                let error = TurnError { message: Some(why.to_owned()), ..TurnError::default() };
                 self.over(failed(now, failure(Some(&error), None)), out);
             }
             (Ask::Other, Some(why)) => {

@@ -6,6 +6,7 @@ use qd_session::id::RequestId;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Fact, Failure};
 
+use super::failure::more_specific;
 use super::mark::Mark;
 use super::thread::Thread;
 use crate::excerpt;
@@ -13,8 +14,15 @@ use crate::excerpt;
 /// Ended turns that are remembered by id: late news comes from the last few.
 const OVER_TURNS_MAX: usize = 8;
 
+/// After the end of a turn a prompt that was queued begins the next one: 37 ms later, as seen. Until
+/// then the session does not look as if it had come to rest.
+const QUEUE_GRACE_MS: u64 = 150;
+
 /// After the end of a turn with an active goal Codex starts the next one by itself.
 const GOAL_GRACE_MS: u64 = 400;
+
+/// What was so long ago when it was heard is read from a file: nothing is waited for.
+const HISTORY_MS: u64 = 2_000;
 
 /// Before the turn's name, in the id of the request that its plan is.
 const PLAN: &str = "plan:";
@@ -48,7 +56,11 @@ impl Thread {
         let known_over = turn.is_some_and(|id| self.is_over(id));
         let is_current = turn.is_none() || turn == self.turn.id.as_deref();
         match end {
-            End::Completed { .. } if known_over => {}
+            End::Completed { last_message } if known_over => {
+                if let Some(ending) = self.ending.as_mut().filter(|_| is_current) {
+                    ending.last_message = ending.last_message.take().or(last_message);
+                }
+            }
             End::Failed(_) | End::Interrupted if known_over && !is_current => {}
             End::Completed { last_message } => {
                 match &self.turn.id {
@@ -56,25 +68,58 @@ impl Thread {
                     Some(_) => {}
                     None => self.turn.id = turn.map(Arc::from),
                 }
-                let ending =
-                    Ending { due: mark.due(GOAL_GRACE_MS), mark, last_message, definite: true };
-                if self.settings.goal_active && self.agent.is_main() {
+                let wait_ms =
+                    if self.settings.goal_active { GOAL_GRACE_MS } else { QUEUE_GRACE_MS };
+                let ending = Ending { due: mark.due(wait_ms), mark, last_message, definite: true };
+                let is_history = mark.arrived.ms_since(mark.at) > HISTORY_MS;
+                // A run of `codex exec` has one turn, and nobody queues anything behind a subagent.
+                if self.agent.is_main() && !self.turn.heard.exec && !is_history {
+                    // What is late of this turn must not keep it open.
+                    turn.into_iter().for_each(|turn| self.mark_over(Arc::from(turn)));
                     self.ending = Some(ending);
                 } else {
                     self.complete(ending);
                 }
             }
             End::Failed(failure) => {
+                if !is_current && self.turn.id.is_some() {
+                    self.turn.failure = None;
+                }
                 self.close(mark, turn);
                 self.last_message = None;
                 self.turn.failed = true;
-                self.tell(mark, Fact::TurnFailed { failure });
+                self.tell_failure(mark, failure);
             }
             End::Interrupted => {
+                self.aborted_at = mark.at;
                 self.close(mark, turn);
                 self.last_message = None;
                 self.tell(mark, Fact::Interrupted);
             }
+        }
+    }
+
+    /// The failed turn, with the most specific reason that any source has given for it.
+    fn tell_failure(&mut self, mark: Mark, failure: Failure) {
+        let failure = match self.turn.failure.take() {
+            Some(known) => more_specific(known, failure),
+            None => failure,
+        };
+        self.turn.failure = Some(failure.clone());
+        self.tell(mark, Fact::TurnFailed { failure });
+    }
+
+    /// A model request has failed. The client may try again; where the turn is already known to
+    /// have failed, this is why.
+    pub fn request_failed(&mut self, mark: Mark, turn: Option<&str>, failure: Failure) {
+        let is_current = turn.is_none() || turn == self.turn.id.as_deref();
+        if self.turn.failed && is_current {
+            return self.tell_failure(mark, failure);
+        }
+        if self.at_work(mark, turn) {
+            let message = failure.message.as_deref().map(excerpt::label);
+            self.turn.failure = Some(failure);
+            self.tell(mark, Fact::LlmRetrying { message });
         }
     }
 
@@ -105,6 +150,14 @@ impl Thread {
         } else if let Some(ask) = self.turn.question.clone() {
             let request = RequestId::new(format!("question:{}", self.turn.name()));
             self.tell(mark.then(), Fact::QuestionAsked { request, ask });
+        }
+    }
+
+    /// Ends a turn that is known to be over before whatever comes next.
+    pub fn complete_before(&mut self, mark: Mark) {
+        let is_over = |ending: &mut Ending| ending.definite && ending.mark.at < mark.at;
+        if let Some(ending) = self.ending.take_if(is_over) {
+            self.complete(ending);
         }
     }
 

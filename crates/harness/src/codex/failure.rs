@@ -28,6 +28,17 @@ pub fn failure(error: Option<&TurnError>, limit_resets_at: Option<Timestamp>) ->
     }
 }
 
+/// What says more about one failed turn: a known kind beats mere words, words beat nothing. Of two
+/// that say as much the newer one.
+pub fn more_specific(known: Failure, new: Failure) -> Failure {
+    let rank = |failure: &Failure| match failure.kind {
+        FailureKind::Other if failure.message.is_none() => 0,
+        FailureKind::Other => 1,
+        FailureKind::Server | FailureKind::Auth | FailureKind::UsageLimit => 2,
+    };
+    if rank(&known) > rank(&new) { known } else { new }
+}
+
 /// When the spent window opens again, if one is spent.
 pub fn resets_at(limits: &RateLimits) -> Option<Timestamp> {
     [&limits.primary, &limits.secondary]
@@ -53,11 +64,8 @@ fn kind_of_info(info: &Value) -> FailureKind {
     let status = detail.and_then(|detail| {
         detail.get("httpStatusCode").or_else(|| detail.get("http_status_code"))?.as_u64()
     });
-    match status {
-        Some(401 | 403) => return FailureKind::Auth,
-        Some(402 | 429) => return FailureKind::UsageLimit,
-        Some(500..=599) => return FailureKind::Server,
-        Some(_) | None => {}
+    if let Some(kind) = status.and_then(kind_of_status) {
+        return kind;
     }
     match name.replace('_', "").to_ascii_lowercase().as_str() {
         "usagelimitexceeded" | "sessionbudgetexceeded" => FailureKind::UsageLimit,
@@ -72,8 +80,26 @@ fn kind_of_info(info: &Value) -> FailureKind {
     }
 }
 
-/// `codex exec` gives only the text.
+fn kind_of_status(status: u64) -> Option<FailureKind> {
+    match status {
+        401 | 403 => Some(FailureKind::Auth),
+        402 | 429 => Some(FailureKind::UsageLimit),
+        500..=599 => Some(FailureKind::Server),
+        _ => None,
+    }
+}
+
+/// `unexpected status 529 <unknown status code>: …`
+fn status_in(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("unexpected status ")?;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// `codex exec` and the hook after a model request give only the text.
 fn kind_of_message(message: &str) -> FailureKind {
+    if let Some(kind) = status_in(message).and_then(kind_of_status) {
+        return kind;
+    }
     let message = message.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if says(&["usage limit", "429", "quota"]) {
@@ -95,8 +121,13 @@ mod tests {
         let error = TurnError {
             message: Some("it broke".into()),
             codex_error_info: Some(serde_json::from_str(info).expect("the test writes JSON")),
+            additional_details: None,
         };
         assert_eq!(failure(Some(&error), None).kind, expected, "{info}");
+    }
+
+    fn words(message: &str) -> Failure {
+        failure(Some(&TurnError { message: Some(message.into()), ..TurnError::default() }), None)
     }
 
     #[test]
@@ -121,6 +152,33 @@ mod tests {
         );
         check(r#"{"responseStreamDisconnected":{"httpStatusCode":null}}"#, FailureKind::Server);
         check("7", FailureKind::Other);
+    }
+
+    #[test]
+    fn words_tell_the_http_status() {
+        let check = |message: &str, expected: FailureKind| {
+            assert_eq!(words(message).kind, expected, "{message}");
+        };
+        check("unexpected status 401 Unauthorized: Invalid API key, url: x", FailureKind::Auth);
+        check("unexpected status 529 <unknown status code>: busy, url: x", FailureKind::Server);
+        check("unexpected status 429 Too Many Requests: slow down", FailureKind::UsageLimit);
+        check("unexpected status 404 Not Found: no such model", FailureKind::Other);
+        check("unexpected status", FailureKind::Other);
+    }
+
+    #[test]
+    fn the_more_specific_reason_stands_whichever_comes_last() {
+        let (auth, odd, none) =
+            (words("unexpected status 401 Unauthorized"), words("it broke"), failure(None, None));
+        for (known, new, expected) in [
+            (&none, &auth, &auth),
+            (&auth, &none, &auth),
+            (&odd, &auth, &auth),
+            (&auth, &odd, &auth),
+            (&odd, &none, &odd),
+        ] {
+            assert_eq!(more_specific(known.clone(), new.clone()), *expected);
+        }
     }
 
     #[test]

@@ -271,7 +271,7 @@ mod tests {
             .hook(220, "ANewHook", "")
             .server(230, r#"{"method":"thread/aNewThing","params":{"threadId":"T"}}"#)
             .signal(240, Channel::Transcript, Some("t.jsonl"), b"{\"half")
-            .check_at(5_000, &["0 idle", "0 thinking", "100 task_complete"]);
+            .check_at(5_000, &["0 idle", "0 thinking", "250 task_complete"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Hooks and the notify program.
 //!
-//! Hooks carry no time and no number, may be switched to run side by side, and say nothing of an
-//! interrupt or a failure. Their session is always the root thread's; a subagent's hooks name it.
+//! Hooks carry no time and no number, may be switched to run side by side, and say nothing of a
+//! failed turn: only of each model request that failed. Their session is always the root thread's;
+//! a subagent's hooks name it.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::call;
 use super::ending::End;
+use super::failure::failure;
 use super::handler::Handler;
 use super::mark::Mark;
 use super::request::{
@@ -120,6 +122,10 @@ impl Thread {
                 self.tell(mark, Fact::SubagentEnded);
                 self.stopping(mark, turn, hook.last_assistant_message.clone());
             }
+            "PreModelRequest" => self.model_asked(mark, turn),
+            "PostModelRequest" => self.model_answered(mark, turn, hook),
+            // It comes before the rollout and the server say so.
+            "Interrupt" => self.end(mark, turn, End::Interrupted),
             "Stop" => self.stopping(mark, turn, hook.last_assistant_message.clone()),
             _ => return false,
         }
@@ -168,6 +174,7 @@ impl Thread {
             },
             command: None,
             made_up: false,
+            settled: None,
             rpc: None,
         };
         self.ask(turn, request);
@@ -207,6 +214,7 @@ impl Thread {
             },
             command,
             made_up: false,
+            settled: None,
             rpc: None,
         };
         self.ask(turn, request);
@@ -227,6 +235,39 @@ impl Thread {
             self.goal_told(hook.tool_name.as_deref().unwrap_or_default(), response.get());
         }
         self.end_tool(mark, turn, &CallId::new(id), true);
+    }
+
+    /// The model is asked, so it has the results of all its calls. Where only hooks are heard,
+    /// that is how an answer to a permission shows. A script may be asked about while it runs on.
+    fn model_asked(&mut self, mark: Mark, turn: Option<&str>) {
+        if !self.at_work(mark, turn) {
+            return;
+        }
+        if self.turn.heard.only_hooks() && self.calls.open_scripts().is_empty() {
+            let answered = self.requests.take_all(|request| request.mark.at <= mark.at);
+            self.resolve_all(mark, answered);
+            self.calls.response_over();
+            for call in self.calls.end_answered() {
+                self.end_call(mark, &call, true);
+            }
+        }
+        self.tell(mark, Fact::LlmStarted);
+    }
+
+    fn model_answered(&mut self, mark: Mark, turn: Option<&str>, hook: &wire::Hook) {
+        match hook.status.as_deref() {
+            Some("failed") => {
+                let text = hook.error.as_ref().map(|error| match error.as_str() {
+                    Some(text) => text.to_owned(),
+                    None => error.to_string(),
+                });
+                let error = wire::TurnError { message: text, ..wire::TurnError::default() };
+                self.request_failed(mark, turn, failure(Some(&error), None));
+            }
+            Some("completed") if turn == self.turn.id.as_deref() => self.turn.failure = None,
+            // The interrupt that cancelled it tells of itself.
+            Some(_) | None => {}
+        }
     }
 
     /// The tools of a goal answer with the goal.
@@ -336,6 +377,36 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupt_ends_the_turn_and_closes_what_it_asked() {
+        permission_asked().hook(3_000, "Interrupt", "").check_at(
+            9_000,
+            &["0 thinking", "100 acting", "600 needs_permission", "3000 interrupted"],
+        );
+    }
+
+    #[test]
+    fn a_refusal_shows_when_the_model_is_asked_again() {
+        permission_asked().hook(3_000, "PreModelRequest", "").check_at(
+            4_000,
+            &["0 thinking", "100 acting", "600 needs_permission", "3000 thinking"],
+        );
+    }
+
+    #[test]
+    fn a_model_request_is_work_for_who_came_late() {
+        story().hook(0, "PreModelRequest", "").check_at(2_000, &["0 thinking"]);
+    }
+
+    #[test]
+    fn a_cancelled_request_is_left_to_the_interrupt() {
+        story()
+            .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
+            .hook(500, "PostModelRequest", r#""status":"cancelled","error":null"#)
+            .hook(507, "Interrupt", "")
+            .check_at(2_000, &["0 thinking", "507 interrupted"]);
+    }
+
+    #[test]
     fn nobody_is_asked_where_the_policy_is_never() {
         story()
             .hook(0, "PreToolUse", TOUCH_CALL)
@@ -424,7 +495,7 @@ mod tests {
             .hook(0, "UserPromptSubmit", r#""prompt":"go""#)
             .signal(100, Channel::Notify, None, title)
             .signal(900, Channel::Notify, None, own)
-            .check_at(2_000, &["0 thinking", "900 task_complete"]);
+            .check_at(2_000, &["0 thinking", "1050 task_complete"]);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub const HINT_SILENCE_HOOKED_MS: u64 = 2_000;
 /// Silence after a question outside plan mode, where Codex refuses to ask it.
 pub const QUESTION_SILENCE_MS: u64 = 300;
 
+/// How long an answer is held back: after Esc at the dialog the turn ended within 50 ms of it.
+pub const SETTLED_HOLD_MS: u64 = 150;
+
 /// A flag without its request: how long the request may take to follow.
 pub const FLAG_GRACE_MS: u64 = 100;
 
@@ -52,8 +55,12 @@ pub struct Request {
     pub kind: Kind,
     pub stage: Stage,
     pub mark: Mark,
-    /// When silence makes it a person's business.
+    /// When silence makes it a person's business, or what is settled is told.
     pub due: Option<Timestamp>,
+    /// The server says that nobody is asked any more. Held back for a moment: a turn that was
+    /// interrupted at the dialog is active once more before it is idle, and must not look like
+    /// work.
+    pub settled: Option<Mark>,
     pub ask: Ask,
     pub command: Option<String>,
     /// Made up for a flag that came without its request.
@@ -105,12 +112,18 @@ impl Requests {
         self.0.iter().find(|request| request.ask.call.as_ref() == Some(call))
     }
 
-    pub fn of_rpc(&self, rpc: &Value) -> Option<&Request> {
-        self.0.iter().find(|request| request.rpc.as_ref() == Some(rpc))
+    pub fn waiting(&self, kind: Kind) -> bool {
+        let waits =
+            |request: &Request| request.stage == Stage::Waiting && request.settled.is_none();
+        self.0.iter().any(|request| request.kind == kind && waits(request))
     }
 
-    pub fn waiting(&self, kind: Kind) -> bool {
-        self.0.iter().any(|request| request.kind == kind && request.stage == Stage::Waiting)
+    /// Marks what a person is asked as answered: told after a moment, unless the turn ends first.
+    pub fn settle(&mut self, mark: Mark, mut test: impl FnMut(&Request) -> bool) {
+        for request in self.0.iter_mut().filter(|request| test(request)) {
+            request.settled.get_or_insert(mark);
+            request.due = Some(mark.due(SETTLED_HOLD_MS));
+        }
     }
 
     /// The newest that is still under review.

@@ -94,6 +94,7 @@ impl Thread {
             },
             command,
             made_up: false,
+            settled: None,
             rpc: None,
         };
         self.ask(turn, request);

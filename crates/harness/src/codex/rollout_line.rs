@@ -203,6 +203,7 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::super::story::{Story, story};
+    use crate::signal::Channel;
 
     fn working() -> Story {
         story().rollout_begins(0)
@@ -216,7 +217,8 @@ mod tests {
 
     #[test]
     fn a_turn_is_over_when_its_last_line_is_written() {
-        ended(working(), 900, r#""Done.""#).check(&["0 idle", "0 thinking", "900 task_complete"]);
+        ended(working(), 900, r#""Done.""#)
+            .check_at(5_000, &["0 idle", "0 thinking", "1050 task_complete"]);
     }
 
     #[test]
@@ -242,14 +244,15 @@ mod tests {
             .line(300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"Plan","id":"U-plan","text":"- one"}}"#);
         ended(story, 400, r#""Here it is.""#)
             .line(5_000, "event_msg", r#"{"type":"task_started","turn_id":"V"}"#)
-            .check(&["0 idle", "0 thinking", "400 awaiting_approval", "5000 thinking"]);
+            .check(&["0 idle", "0 thinking", "550 awaiting_approval", "5000 thinking"]);
     }
 
     #[test]
     fn a_question_that_did_not_stop_the_turn_waits_after_it() {
         let story = working()
             .line(300, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"AgentMessage","id":"c1","content":[{"type":"Text","text":"Which?"}],"delivery":"async","questions":[{"title":"Which?"}]}}"#);
-        ended(story, 900, r#""I go on.""#).check(&["0 idle", "0 thinking", "900 awaiting_input"]);
+        ended(story, 900, r#""I go on.""#)
+            .check_at(5_000, &["0 idle", "0 thinking", "1050 awaiting_input"]);
     }
 
     #[test]
@@ -263,15 +266,18 @@ mod tests {
                 "event_msg",
                 r#"{"type":"task_complete","turn_id":"V","last_agent_message":null}"#,
             )
-            .check(&[
-                "0 idle",
-                "0 thinking",
-                "900 task_complete",
-                "2000 thinking",
-                "2150 compacting",
-                "3500 thinking",
-                "3600 task_complete",
-            ]);
+            .check_at(
+                9_000,
+                &[
+                    "0 idle",
+                    "0 thinking",
+                    "1050 task_complete",
+                    "2000 thinking",
+                    "2150 compacting",
+                    "3500 thinking",
+                    "3750 task_complete",
+                ],
+            );
     }
 
     #[test]
@@ -286,7 +292,10 @@ mod tests {
                 "event_msg",
                 r#"{"type":"task_complete","turn_id":"V","last_agent_message":null}"#,
             )
-            .check(&["0 idle", "10 thinking", "150 compacting", "1500 thinking", "1600 idle"]);
+            .check_at(
+                5_000,
+                &["0 idle", "10 thinking", "150 compacting", "1500 thinking", "1750 idle"],
+            );
     }
 
     #[test]
@@ -308,9 +317,32 @@ mod tests {
     }
 
     #[test]
+    fn a_queued_prompt_follows_without_a_rest_between() {
+        let story = ended(working(), 900, r#""Done.""#).line(
+            937,
+            "event_msg",
+            r#"{"type":"task_started","turn_id":"V"}"#,
+        );
+        let next = r#"{"type":"task_complete","turn_id":"V","last_agent_message":"Done too."}"#;
+        story
+            .line(2_000, "event_msg", next)
+            .check_at(5_000, &["0 idle", "0 thinking", "2150 task_complete"]);
+    }
+
+    #[test]
+    fn a_turn_that_ended_long_ago_is_over_at_once() {
+        let end = r#"{"timestamp":"2026-11-15T18:40:01.000Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"U","last_agent_message":"Done."}}"#;
+        working().signal(9_000, Channel::Transcript, Some("t.jsonl"), end.as_bytes()).check(&[
+            "0 idle",
+            "0 thinking",
+            "9000 task_complete",
+        ]);
+    }
+
+    #[test]
     fn a_line_of_an_older_turn_changes_nothing() {
         ended(working(), 900, r#""Done.""#)
             .line(1_000, "event_msg", r#"{"type":"item_completed","turn_id":"U","item":{"type":"AgentMessage","id":"m","content":[{"type":"Text","text":"late"}]}}"#)
-            .check(&["0 idle", "0 thinking", "900 task_complete"]);
+            .check_at(5_000, &["0 idle", "0 thinking", "1050 task_complete"]);
     }
 }

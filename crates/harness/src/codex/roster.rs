@@ -149,6 +149,9 @@ pub fn is_hidden_prompt(prompt: &str) -> bool {
 
 impl wire::SessionMeta {
     pub fn role(&self) -> Role {
+        if self.attached_to_thread_id.is_some() {
+            return Role::Hidden;
+        }
         let session = self.session_id.as_deref().or(self.parent_thread_id.as_deref());
         role(
             self.id.as_deref(),
@@ -162,7 +165,7 @@ impl wire::SessionMeta {
 
 impl wire::Thread {
     pub fn role(&self) -> Role {
-        if self.ephemeral == Some(true) {
+        if self.ephemeral == Some(true) || self.attached_to_thread_id.is_some() {
             return Role::Hidden;
         }
         let id = self.id.as_deref();

@@ -57,6 +57,7 @@ impl Thread {
             },
             command,
             made_up: false,
+            settled: None,
             rpc: Some(rpc),
         };
         self.ask(told.turn_id.as_deref(), request);

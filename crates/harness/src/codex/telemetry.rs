@@ -303,7 +303,7 @@ mod tests {
                     (700, "codex.api_request", &[OF_T, ASKED]),
                 ],
             )
-            .check_at(5_000, &["0 idle", "0 thinking", "900 task_complete"]);
+            .check_at(5_000, &["0 idle", "0 thinking", "1050 task_complete"]);
     }
 
     #[test]

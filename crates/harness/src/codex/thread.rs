@@ -41,6 +41,8 @@ pub struct Thread {
     pub no_input_at: Timestamp,
     pub(super) over: VecDeque<Arc<str>>,
     pub(super) closed_at: Timestamp,
+    /// When its last turn was interrupted.
+    pub(super) aborted_at: Timestamp,
     /// What its last turn ended with: it stands while the conversation is only compacted.
     pub(super) last_message: Option<String>,
     introduced: bool,
@@ -65,6 +67,7 @@ impl Thread {
             no_input_at: Timestamp::default(),
             over: VecDeque::new(),
             closed_at: Timestamp::ZERO,
+            aborted_at: Timestamp::ZERO,
             last_message: None,
             introduced: false,
             carriers: Carriers::default(),
@@ -111,6 +114,7 @@ impl Thread {
 
     /// The thread is gone: a session with it, or only a subagent.
     pub fn gone(&mut self, mark: Mark, process: Option<ProcessKey>, exit_code: Option<i32>) {
+        self.complete_before(mark);
         match self.agent.is_main() {
             true => self.tell(mark, Fact::SessionEnded { process, exit_code }),
             false => self.tell(mark, Fact::SubagentEnded),
@@ -151,6 +155,7 @@ impl Thread {
     }
 
     pub fn new_turn(&mut self, mark: Mark, id: Option<&str>) {
+        self.complete_before(mark);
         if let Some(old) = self.turn.id.take() {
             self.mark_over(old);
         }
@@ -184,6 +189,7 @@ impl Thread {
                 self.begin_turn(mark.before(), Some(id));
             }
         }
+        self.complete_before(mark);
         if !self.turn.open && mark.at > self.closed_at {
             let finished = self.turn.id.as_deref().is_none_or(|id| self.is_over(id));
             if finished {
@@ -260,7 +266,11 @@ impl Thread {
     /// The same where the turn is being aborted: nobody takes the result.
     pub fn end_call(&mut self, mark: Mark, call: &CallId, ok: bool) {
         self.calls.end(call);
-        self.requests.take_all(|request| request.ask.call.as_ref() == Some(call));
+        for request in self.requests.take_all(|request| request.ask.call.as_ref() == Some(call)) {
+            if let Some(answered) = request.settled {
+                self.tell_resolved(answered, &request);
+            }
+        }
         let exit_code = self.calls.find(call).and_then(|call| call.exit_code);
         self.tell(mark, Fact::ToolCompleted { call: call.clone(), ok, exit_code });
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::Ask;
+use qd_session::monitor::{Ask, Failure};
 
 use super::mark::Mark;
 
@@ -20,6 +20,8 @@ pub struct Turn {
     /// The conversation was compacted in it, and nobody had said anything.
     pub only_compacted: bool,
     pub failed: bool,
+    /// The most specific reason heard for its last failed request, or for its end.
+    pub failure: Option<Failure>,
     /// What the agent said last.
     pub said: Option<String>,
     /// A plan it proposed: answered by the next turn.

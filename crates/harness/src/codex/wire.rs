@@ -27,6 +27,9 @@ pub struct Hook {
     pub tool_response: Option<Box<RawValue>>,
     pub last_assistant_message: Option<String>,
     pub trigger: Option<String>,
+    /// How a model request ended, and why it failed.
+    pub status: Option<String>,
+    pub error: Option<Value>,
 }
 
 /// The last argument of the notify program.
@@ -59,8 +62,10 @@ pub struct SessionMeta {
     pub source: Option<Value>,
     pub thread_source: Option<String>,
     pub parent_thread_id: Option<String>,
+    pub attached_to_thread_id: Option<String>,
     pub forked_from_id: Option<String>,
     pub git: Option<Git>,
+    pub cli_version: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -115,6 +120,9 @@ pub struct TurnError {
     pub message: Option<String>,
     #[serde(alias = "codexErrorInfo")]
     pub codex_error_info: Option<Value>,
+    /// What went wrong, where the message only says that it is tried again.
+    #[serde(alias = "additionalDetails")]
+    pub additional_details: Option<String>,
 }
 
 /// A thing the agent did or said, in a rollout and from the app-server.
@@ -251,7 +259,10 @@ pub struct Thread {
     pub id: Option<String>,
     pub session_id: Option<String>,
     pub parent_thread_id: Option<String>,
+    /// The thread that owns this one: it is shown there, and is no session of its own.
+    pub attached_to_thread_id: Option<String>,
     pub forked_from_id: Option<String>,
+    pub cli_version: Option<String>,
     pub ephemeral: Option<bool>,
     pub source: Option<Value>,
     pub thread_source: Option<String>,

@@ -43,9 +43,10 @@ fn claude_code_by_registry_and_transcripts() {
     right_groups("claude-code/", &["registry", "transcript"], 93.0);
 }
 
+/// Where a managed policy asks about a command, no rollout tells.
 #[test]
 fn codex_by_rollouts_and_processes() {
-    right_groups("codex/", &["transcript", "process"], 100.0);
+    right_groups("codex/", &["transcript", "process"], 99.0);
 }
 
 #[test]

@@ -38,6 +38,9 @@ pub struct Agent {
     pub background: Option<Box<Latest<u32>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<Box<Latest<Failure>>>,
+    /// The last failure that gave no reason: it never hides the reason that another source gave.
+    #[serde(skip_serializing_if = "never")]
+    pub failed_unexplained: Stamp,
     #[serde(skip_serializing_if = "never")]
     pub interrupted: Stamp,
     #[serde(skip_serializing_if = "never")]
@@ -124,8 +127,12 @@ impl Agent {
 
     /// The end of its last turn, however it ended.
     pub fn closed(&self) -> Stamp {
-        let failed = self.failed.as_ref().map_or(Stamp::NEVER, |failed| failed.stamp);
-        self.completed.max(failed).max(self.interrupted).max(self.ended)
+        self.completed.max(self.failed_at()).max(self.interrupted).max(self.ended)
+    }
+
+    fn failed_at(&self) -> Stamp {
+        let explained = self.failed.as_ref().map_or(Stamp::NEVER, |failed| failed.stamp);
+        explained.max(self.failed_unexplained)
     }
 
     /// The end of its last turn, or of the whole session if that came later.
@@ -219,11 +226,11 @@ impl Agent {
     /// loop ended" that several clients send after it.
     fn turn_end(&self, session_end: Stamp) -> Option<TurnEnd<'_>> {
         let of_this_turn = |stamp: Stamp| stamp.happened() && stamp >= self.turn;
-        if let Some(failed) = &self.failed
-            && of_this_turn(failed.stamp)
-            && failed.stamp >= self.work
-        {
-            return Some(TurnEnd::Failed(&failed.value));
+        let failed_at = self.failed_at();
+        if of_this_turn(failed_at) && failed_at >= self.work {
+            let explained = self.failed.as_ref().filter(|failed| of_this_turn(failed.stamp));
+            let failure = explained.map_or(&Failure::UNEXPLAINED, |failed| &failed.value);
+            return Some(TurnEnd::Failed(failure));
         }
         if of_this_turn(self.interrupted) && self.interrupted >= self.work {
             return Some(TurnEnd::Interrupted);

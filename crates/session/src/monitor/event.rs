@@ -251,6 +251,11 @@ pub struct Failure {
     pub resets_at: Option<Timestamp>,
 }
 
+impl Failure {
+    /// A turn failed, and the source does not say why.
+    pub const UNEXPLAINED: Self = Self { kind: FailureKind::Other, message: None, resets_at: None };
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {

@@ -279,6 +279,9 @@ impl Monitor {
                     Latest::join_boxed(&mut agent.background, stamp, *left);
                 }
             }
+            Fact::TurnFailed { failure } if *failure == Failure::UNEXPLAINED => {
+                raise(&mut agent.failed_unexplained, stamp);
+            }
             Fact::TurnFailed { failure } => {
                 Latest::join_boxed(&mut agent.failed, stamp, failure.clone());
             }

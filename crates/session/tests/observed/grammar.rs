@@ -9,7 +9,7 @@ use qd_session::monitor::{
 };
 
 /// Every event a row may name. A session has one tool call, one request, one process.
-pub const NAMES: [&str; 40] = [
+pub const NAMES: [&str; 41] = [
     "session_started",
     "user_prompt",
     "turn_started",
@@ -33,6 +33,7 @@ pub const NAMES: [&str; 40] = [
     "turn_completed_silently",
     "turn_completed_with_background",
     "turn_failed",
+    "turn_failed_unexplained",
     "turn_failed_limit",
     "turn_failed_auth",
     "turn_failed_server",
@@ -112,6 +113,7 @@ pub fn event(name: &str, at: Timestamp) -> AgentEvent {
         "turn_completed_silently" => completed(None, None),
         "turn_completed_with_background" => completed(Some("It runs in the background."), Some(1)),
         "turn_failed" => failed(FailureKind::Other),
+        "turn_failed_unexplained" => Fact::TurnFailed { failure: Failure::UNEXPLAINED },
         "turn_failed_limit" => failed(FailureKind::UsageLimit),
         "turn_failed_auth" => failed(FailureKind::Auth),
         "turn_failed_server" => failed(FailureKind::Server),
