@@ -101,6 +101,78 @@ fn a_courtesy_follows_work_and_no_obstacle() {
 }
 
 #[test]
+fn a_question_for_a_pick_is_no_courtesy() {
+    check(&[
+        ("question", "The first one is drawn. Which colour do you want next?"),
+        ("question", "Das Modul steht. Welche Datei soll ich noch umbenennen?"),
+        ("offer", "The first one is drawn. Do you want another one next?"),
+        ("offer", "The first one is drawn. What else would you like?"),
+        ("question", "The upload was denied. Do you want another one too?"),
+    ]);
+}
+
+#[test]
+fn waiting_for_work_asks_nobody() {
+    check(&[
+        ("announcement", "I'll wait for the upload to finish, then compare the sums."),
+        ("announcement", "Ich warte, bis der Import durch ist."),
+        ("blocked", "I'll wait for your upload to finish, then compare the sums."),
+        ("blocked", "I'll wait."),
+        ("announcement", "Once the import has finished, I can compare the sums, so I'll wait."),
+        ("announcement", "I have to open one more page before I can say."),
+        ("blocked", "The gate must be open before I can say."),
+    ]);
+}
+
+#[test]
+fn what_is_due_before_the_agent_goes_on_is_an_order() {
+    check(&[
+        ("order", "Have a look at the numbers before I send them."),
+        ("nothing_open", "The numbers were wrong before I fixed them."),
+        ("announcement", "I'll compare the numbers before I send them."),
+        ("order", "The box is unreachable. You'd have to press its button."),
+        ("nothing_open", "The box works. You'd have to press its button twice a year."),
+        ("nothing_open", "The session expired. Restart the box and it will work."),
+    ]);
+}
+
+#[test]
+fn a_remark_on_a_question_leaves_it_open() {
+    check(&[
+        ("question", "Is the blue one newer? I can't see its date."),
+        ("nothing_open", "Is the blue one newer? The dates are the same."),
+        ("question", "Welche ist neuer? Das Datum kann ich nicht sehen."),
+        ("nothing_open", "可以恢复吗？可以，备份还在。"),
+        ("question", "要恢复吗？备份还在。"),
+        ("nothing_open", "पुराना क्यों हटा? जगह कम थी।"),
+    ]);
+}
+
+#[test]
+fn a_step_needs_no_pronoun() {
+    check(&[
+        ("announcement", "Renombro las columnas."),
+        ("nothing_open", "Renombrado el índice."),
+        ("nothing_open", "Recomiendo las columnas."),
+        ("announcement", "Las renombro."),
+        ("announcement", "列名を変更します。"),
+        ("nothing_open", "このスクリプトは列名を変更します。"),
+        ("announcement", "我从列名开始。"),
+        ("nothing_open", "我从列名开始改的，都改好了。"),
+        ("announcement", "Labelling the columns."),
+        ("nothing_open", "Labelling the columns also labels the rows."),
+        ("nothing_open", "Everything in the columns."),
+        ("announcement", "Will label the columns."),
+        ("announcement", "I'm labelling the columns."),
+        ("nothing_open", "I'm leaving the columns as they are."),
+        ("announcement", "I'll keep watching the columns."),
+        ("nothing_open", "I'll keep the columns short."),
+        ("announcement", "So, now the columns."),
+        ("announcement", "The rows are done, the columns are next."),
+    ]);
+}
+
+#[test]
 fn a_sentence_without_its_end_breaks_off() {
     check(&[
         ("nothing_open", "The tests pass. The build is green for all four of them 🎉"),

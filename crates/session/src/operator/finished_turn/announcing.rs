@@ -42,8 +42,9 @@ fn above_the_list(message: &Message) -> Option<usize> {
 fn is_announcement(said: &Sentence) -> bool {
     if said.mark == Mark::Question
         || said.opens_with(words::CONDITIONS)
-        || said.says_any(words::KEPT_IN_MIND)
+        || (said.says_any(words::KEPT_IN_MIND) && !keeps_at_it(said))
         || said.says_any(words::OPINIONS)
+        || speaks_of_something_else(said)
     {
         return false;
     }
@@ -54,22 +55,63 @@ fn is_announcement(said: &Sentence) -> bool {
         || said.clauses().iter().any(is_going_on)
         || is_at_it(said)
         || is_bare_next(said)
+        || said.without_opening(words::THEN).opens_with(words::SUBJECTLESS)
+        || said.last_word() == "next"
+        || says_a_step(said)
+}
+
+/// "I'll keep watching it": the work at hand, not a promise about manners.
+fn keeps_at_it(said: &Sentence) -> bool {
+    words::GOING_ON.iter().any(|verb| said.says(&format!("i'll keep {verb}")))
+        || said.says("i'll keep an eye")
 }
 
 /// "Running the tests now": an activity without a verb that would make it a subject.
 fn is_going_on(clause: &Sentence) -> bool {
-    clause.without_opening(words::THEN).opens_with(words::GOING_ON)
+    let clause = clause.without_opening(words::THEN);
+    (clause.opens_with(words::GOING_ON) || opens_with_an_activity(&clause))
         && !clause.says_any(words::FINITE)
+}
+
+fn opens_with_an_activity(clause: &Sentence) -> bool {
+    clause.clause_openings().next().is_some_and(|(verb, object)| {
+        verb.ends_with("ing")
+            && verb.len() > "thing".len()
+            && !words::NOT_GOING_ON.contains(&verb)
+            && words::ACTED_ON.contains(&object)
+    })
 }
 
 /// "I'm running the tests."
 fn is_at_it(said: &Sentence) -> bool {
-    words::GOING_ON
-        .iter()
-        .any(|verb| said.says(&format!("i'm {verb}")) || said.says(&format!("i am {verb}")))
+    said.says_any(&["i'm *ing", "i am *ing"]) && !said.says_any(words::STANDING)
 }
 
 /// "Now the frontend."
 fn is_bare_next(said: &Sentence) -> bool {
+    let said = said.without_opening(words::BEFORE_NEXT);
     said.opens_with(words::BARE_NEXT) && said.word_count() <= 4 && !said.says_any(words::FINITE)
+}
+
+/// A first person that no pronoun shows: "Lanzo las pruebas", "修正します", "我从模型开始".
+fn says_a_step(said: &Sentence) -> bool {
+    said.clause_openings().any(|(first, second)| {
+        let acts_on = words::ARTICLES.contains(&second) || second.starts_with("l'");
+        (is_romance_step(first) && acts_on)
+            || (words::OBJECTS.contains(&first) && is_romance_step(second))
+    }) || (said.last_word().ends_with("します") && !said.says_any(words::STATES_JA))
+        || (said.last_word().starts_with('我') && !said.says_any(words::NO_STEPS_ZH))
+}
+
+/// A word that has the shape of a first-person verb in Spanish, Portuguese and Italian.
+fn is_romance_step(word: &str) -> bool {
+    word.ends_with('o')
+        && word.chars().count() >= 4
+        && !words::PARTICIPLES.iter().any(|ending| word.ends_with(ending))
+        && !words::NO_STEPS.contains(&word)
+}
+
+/// Japanese and Korean leave "I" out, so a topic of its own makes the sentence one about that.
+fn speaks_of_something_else(said: &Sentence) -> bool {
+    said.is_unspaced() && said.says_any(words::DESCRIBES) && !said.says_any(words::OWN_TOPICS)
 }

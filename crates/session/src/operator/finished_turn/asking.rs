@@ -37,10 +37,16 @@ impl<'a> Talk<'a> {
     }
 
     pub fn is_blocked(&self) -> bool {
+        let waits_for_work =
+            |said: &Sentence| said.says_any(words::WAITING) && ends_with_work(said);
+        let has_a_step_first =
+            |said: &Sentence| said.says("before i can") && said.opens_with(words::OWN_STEPS);
         let halts = |said: &Sentence| {
             said.says_any(words::BLOCKED)
                 && !said.says_any(words::WAIT)
                 && !said.says_any(words::NOT_BLOCKED)
+                && !waits_for_work(said)
+                && !has_a_step_first(said)
         };
         self.statements().any(|remark| halts(remark.said)) || self.is_left_to_reader()
     }
@@ -58,8 +64,10 @@ impl<'a> Talk<'a> {
     }
 
     pub fn promises_on_condition(&self) -> bool {
-        self.statements()
-            .any(|remark| remark.said.says_any(words::PROMISES) || is_deed_for_promise(remark.said))
+        let promises = |said: &Sentence| {
+            (said.says_any(words::PROMISES) && !ends_with_work(said)) || is_deed_for_promise(said)
+        };
+        self.statements().any(|remark| promises(remark.said))
     }
 
     pub fn orders_the_reader(&self) -> bool {
@@ -140,15 +148,34 @@ fn is_need(said: &Sentence) -> bool {
 fn is_deed_for_promise(said: &Sentence) -> bool {
     said.says_any(words::IN_RETURN)
         && !said.opens_with(words::SUBJECTS)
+        && !said.opens_with(words::GOING_ON)
         && !said.says("i .. and i'll")
+}
+
+/// What is waited for is the end of work that runs, and nothing that the reader does.
+fn ends_with_work(said: &Sentence) -> bool {
+    said.says_any(words::WORK_ENDS) && !said.says_any(words::READER_ENDS)
+}
+
+/// "Have a look at it before I merge": the agent holds still for what the reader is to do.
+fn is_due_before_the_agent(said: &Sentence) -> bool {
+    let past = |verb: &&str| said.says(&format!("before i {verb}"));
+    said.says("before i")
+        && said.mark != Mark::Colon
+        && !words::PAST_VERBS.iter().any(past)
+        && !said.opens_with(words::FIRST_PERSON)
 }
 
 fn is_order(said: &Sentence, stands_still: bool) -> bool {
     let opening = said.without_opening(words::BEFORE_ORDERS);
     let hands_over = || stands_still || said.says_any(words::HANDED_OVER);
     said.says_any(words::ORDERS)
+        || is_due_before_the_agent(said)
         || opening.opens_with(words::OPENING_ORDERS)
-        || (stands_still && opening.opens_with(words::REQUESTS))
+        || (stands_still
+            && opening.opens_with(words::REQUESTS)
+            && !said.says_any(words::FOR_THE_READER))
+        || (stands_still && said.says_any(words::REQUIRED_OF_YOU))
         || (said.says_any(words::PLEASE) && hands_over())
 }
 
@@ -168,11 +195,19 @@ fn questions_follow(introduction: &[&Block]) -> bool {
 
 /// A question that the writer goes on to answer is not one for the reader.
 fn is_left_open(question: &Sentence, next: &Sentence) -> bool {
-    if question.opens_with(words::WHY) || next.opens_with(words::ANSWERS) {
+    // Where words are not spaced, "why" stands anywhere and an answer repeats the question's verb.
+    let unspaced = question.is_unspaced();
+    let asks_why = question.opens_with(words::WHY) || (unspaced && question.says_any(words::WHY));
+    let echoes = unspaced && question.opens_like(next);
+    let answers = next.opens_with(words::ANSWERS) && !next.opens_with(words::CANNOT);
+    if asks_why || echoes || answers {
         return false;
     }
-    let waits = next.mark == Mark::Question || next.opens_with(words::DEPENDING);
-    waits || question.is_unspaced() || question.says_any(words::ADDRESSED)
+    let waits = next.mark == Mark::Question
+        || next.opens_with(words::DEPENDING)
+        || next.opens_with(words::REMARKS)
+        || next.says_any(words::CANNOT);
+    waits || unspaced || question.says_any(words::ADDRESSED)
 }
 
 /// More work that nobody has to decide on now.
@@ -183,13 +218,15 @@ pub fn is_courtesy(message: &Message, block: usize, said: &Sentence) -> bool {
     if said.says_any(words::ANYTHING_ELSE) {
         return true;
     }
-    if is_choice(said) || !has_said_something(message) {
+    let is_pick = || said.says_any(words::ASKS_WHICH);
+    if is_choice(said) || is_pick() || !has_said_something(message) {
         return false;
     }
-    let adds = said.says_any(words::ADDITIONS)
-        && (said.says_any(words::PROPOSALS) || said.word_count() <= 3);
+    let is_brief = || said.word_count() <= 3 && !said.is_unspaced();
+    let adds =
+        || said.says_any(words::ADDITIONS) && (said.says_any(words::PROPOSALS) || is_brief());
     let is_soft = || said.says_any(words::SOFT_PROPOSALS) && !said.says_any(words::RISKY);
-    adds || (is_soft() && !follows_an_obstacle(message, block))
+    (adds() || is_soft()) && !follows_an_obstacle(message, block)
 }
 
 fn is_choice(said: &Sentence) -> bool {

@@ -57,6 +57,20 @@ impl Sentence {
         })
     }
 
+    /// The first two words of each clause.
+    pub fn clause_openings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pair = |at: usize| (self.words[at].as_str(), self.words[at + 1].as_str());
+        (0..self.words.len().saturating_sub(1))
+            .filter(|at| starts_clause(&self.words[..*at]))
+            .map(pair)
+    }
+
+    /// Whether both begin with the same two letters.
+    pub fn opens_like(&self, other: &Self) -> bool {
+        let opening = |said: &Self| said.joined.chars().take(2).collect::<String>();
+        opening(self) == opening(other)
+    }
+
     pub fn word_count(&self) -> usize {
         self.words.iter().filter(|word| is_spoken(word)).count()
     }
@@ -69,9 +83,9 @@ impl Sentence {
         self.words.last().map_or("", String::as_str)
     }
 
-    /// The parts between semicolons, as sentences of their own.
+    /// The parts between semicolons, colons and dashes, as sentences of their own.
     pub fn clauses(&self) -> Vec<Self> {
-        let parts = self.words.split(|word| word == ";");
+        let parts = self.words.split(|word| matches!(word.as_str(), ";" | ":" | "—"));
         let clause = |words: &[String]| Self {
             words: words.to_vec(),
             joined: words.join(" "),

@@ -14,7 +14,7 @@ pub const BLOCKED: &[&str] = &[
     "cannot proceed", "waiting for your", "waiting for you", "waiting on you", "waiting on your",
     "awaiting your", "wait for your", "waiting for approval", "waiting for confirmation", "awaiting approval",
     "awaiting confirmation", "pending your", "holding off until", "paused until", "stopped until",
-    "on hold until", "i'll wait", "i'm waiting for a*", "needs your approval", "needs your confirmation",
+    "on hold until", "i'll wait", "needs your approval", "needs your confirmation",
     "needs your decision", "needs your input", "i need you", "requires your approval", "depends on your",
     "before i can", "only you can", "want your call", "need your call", "make the call",
     // German
@@ -49,6 +49,47 @@ pub const BLOCKED: &[&str] = &[
     "진행할 수 없", "계속할 수 없", "기다리고 있", "기다리겠", "대기하고", "해 주셔야", "주셔야",
     // Hindi
     "आगे बढ़ने से पहले", "आगे नहीं बढ़", "इंतज़ार", "के बिना",
+    "i'm waiting for a decision", "i'm waiting for an answer", "i'm waiting for a reply",
+    "waiting for a go-ahead", "waiting for a yes", "rather wait for you", "waiting on a decision",
+    "until i know", "depends on which", "bis ich weiß", "hasta saber", "até saber",
+];
+
+/// A wait that ends with work of a machine, not with an answer of the reader.
+pub const WORK_ENDS: &[&str] = &[
+    "finish", "finishes", "finished", "to complete", "completes", "completed", "is done", "are done",
+    "it's done", "they're done", "is ready", "are ready", "comes back", "come back", "comes up", "the build",
+    "the ci", "ci run", "the pipeline", "the deploy*", "the tests", "the test run", "the test suite",
+    "the suite", "the job", "the jobs", "the agents", "the subagents", "subagent*", "the download",
+    "the upload", "the export", "the import", "the rollout", "the benchmark", "the background", "timeout",
+    "to start", "to settle", "to return", "fertig", "durch ist", "durchgelaufen", "durchläuft",
+    "abgeschlossen", "beendet", "der build", "fini", "finis", "finie", "finies", "terminé*", "la fin",
+    "se termine", "se terminent", "aboutit", "termine", "terminen", "termina", "terminan", "acabe", "acaben",
+    "acaba", "acaban", "finalice", "finalicen", "finaliza", "terminar", "terminarem", "acabar", "acabarem",
+    "concluir", "finalizar", "finisca", "finiscano", "finisce", "finiscono", "termini",
+    "sia finit*", "siano finit*", "окончани*", "завершени*", "завершит*", "закончит*", "закончат*",
+    "завершат*", "дособер*", "klaar is", "klaar zijn", "afgerond", "終わる", "終わり", "終わっ", "完了", "終了", "解放",
+    "完成", "结束", "跑完", "构建", "释放", "끝나", "끝날", "완료", "풀릴", "पूरा", "पूरे", "पूरी", "खत्म", "लॉक",
+];
+
+/// Then the wait does hang on the reader.
+pub const READER_ENDS: &[&str] = &[
+    "once you", "once you've", "until you", "until you've", "when you", "when you've", "after you",
+    "after you've", "as soon as you", "as soon as you've", "if you", "for you", "for your", "on you",
+    "on your", "your", "sobald du", "wenn du", "bis du", "dein*", "sobald sie mir", "wenn sie mir",
+    "dès que vous", "dès que tu", "quand vous", "quand tu", "que vous", "que tu", "votre", "hasta que me",
+    "cuando me", "en cuanto me", "tu", "você", "sua", "seu", "tua", "tuo", "вы", "ваш*", "тво*", "zodra je",
+    "totdat je", "als je", "jouw", "uw", "您", "你", "주시", "주셔", "आप",
+];
+
+/// The agent waits.
+pub const WAITING: &[&str] = &[
+    "wait", "waiting", "hold", "warte", "j'attends", "espero", "esperar", "aguardo", "attendo", "aspetto",
+    "жду", "ожидаю", "дождусь", "подожду", "wacht", "待", "等", "기다", "대기", "इंतज़ार",
+];
+
+/// Work of the agent itself, for which nobody is waited.
+pub const OWN_STEPS: &[&str] = &[
+    "i need to", "i have to", "i want to", "i'll", "let me", "i'm going to", "i must", "i should",
 ];
 
 /// The last word is left to the reader. Counts only where the agent comes to its end: further up
@@ -57,6 +98,9 @@ pub const LEFT_TO_READER: &[&str] = &[
     "your call", "your decision", "up to you", "your choice", "yours to decide", "over to you",
     "deine entscheidung", "ihre entscheidung", "du entscheidest", "à vous de", "à toi de", "tú decides",
     "usted decide", "você decide", "decidi tu", "решать вам", "aan jou", "由您决定", "由你决定", "ご判断",
+    "your turn", "your move", "ball is in your", "du bist dran", "sie sind dran", "à vous de jouer",
+    "à toi de jouer", "te toca", "le toca", "sua vez", "tocca a te", "ваш ход", "твой ход", "jouw beurt",
+    "轮到你", "轮到您", "あなたの番",
 ];
 
 /// The reader has had that last word, and the agent goes by it.
@@ -87,6 +131,30 @@ pub const NEEDS: &[&str] = &[
     "требуется ваш*", "ik heb .. nodig", "heb ik .. nodig", "ik mis nog", "が必要です", "必要があります", "必要になります", "を頂け",
     "をいただけ", "需要您", "需要你", "我需要", "还缺", "还需要您", "还需要你", "需要先确认", "需要确认", "필요합니다", "필요해요", "있어야", "알아야", "चाहिए",
     "ज़रूरत है", "जरूरत है", "आवश्यकता है",
+    "^need your", "^need the", "^needs your", "need an answer", "needs a decision", "need a yes",
+    "question is whether", "question is which", "question is how", "question is who", "question remains",
+    "still undecided", "has to be decided", "needs to be decided", "can't work out", "couldn't work out",
+    "can't figure out", "can't determine", "can't derive", "which i don't have", "that i don't have",
+    "i don't have access", "i don't have permission", "i don't have the rights", "i don't have credentials",
+    "i only get", "i'd like a", "i'd like some", "i'd like to be", "i'd like to hear", "i'd like to know",
+    "i'd like to discuss", "i'd rather discuss", "i'd rather ask", "i'd rather talk", "discuss first",
+    "i'd appreciate", "can't decide .. for you", "isn't mine to", "not mine to", "not my call",
+    "hätte ich gern", "ich hätte gern", "möchte ich .. von dir", "wüsste ich gern",
+    "j'aimerais votre", "j'aimerais ton", "j'aimerais savoir", "de votre part", "de ta part",
+    "me haría falta", "me gustaría saber", "de tu parte", "de su parte", "gostaria de saber", "da sua parte",
+    "vorrei sapere", "da parte tua", "нужен пароль", "нужно знать", "хотел бы узнать", "с вашей стороны",
+    "ik wil graag weten", "van jou nodig", "van je nodig",
+    "wait* .. from you", "missing .. from you", "required from you", "i'd like .. from you",
+    "just .. from you", "brauche .. von dir", "brauche .. von ihnen", "fehlt .. von dir", "нужно от вас",
+    "нужен от вас", "нужна от вас",
+    "decision for you", "decision is yours", "for you to decide", "i don't know it", "i don't have it",
+    "i don't have one", "i haven't got it",
+    "i don't know whether", "i don't know if", "i don't know which", "i don't know what", "i don't know how",
+    "i'm not sure whether", "i'm not sure which", "i'm unsure", "not clear to me", "unclear to me",
+    "mir ist unklar", "mir ist nicht klar", "ich weiß nicht , ob", "ich weiß nicht , welche*",
+    "je ne sais pas si", "je ne sais pas quel*", "no sé si", "no sé cuál", "no sé qué", "não sei se",
+    "não sei qual", "non so se", "non so quale", "не знаю , нужно", "не знаю , как*", "мне непонятно",
+    "мне неясно", "ik weet niet of", "ik weet niet welke",
 ];
 
 /// Turns a need into the agent's own work: "I need to redo this".
@@ -108,6 +176,22 @@ pub const NEEDS_NOTHING: &[&str] = &[
     "no longer need", "didn't need", "no need", "doesn't need", "i needed", "nothing from you", "nicht mehr",
     "ich brauche nicht*", "brauche nichts", "plus besoin", "pas besoin", "ya no necesito", "no necesito",
     "não preciso", "non ho bisogno", "不需要", "無需", "无需", "필요하지", "필요 없", "必要はありません", "必要ありません",
+    "so i *ed", "so i left", "so i kept", "so i made", "so i wrote", "so i put", "so i took", "was settled",
+    "is settled", "is answered", "nothing is", "nothing more", "not from you", "heard from you",
+    "came from you", "got from you", "as i'd like", "instead", "got from",
+    "usually", "normally", "normalerweise", "d'habitude", "normalmente", "di solito", "обычно", "普段", "通常",
+    "보통",
+];
+
+/// Past tenses that "before I" may govern.
+pub const PAST_VERBS: &[&str] = &[
+    "*ed", "found", "was", "had", "got", "knew", "saw", "went", "did", "made", "ran", "wrote", "came", "left",
+    "took", "began", "could",
+];
+
+/// The agent speaks of itself.
+pub const FIRST_PERSON: &[&str] = &[
+    "i", "i'll", "i've", "i'm", "i'd", "we", "we'll", "let me", "let's",
 ];
 
 /// An order to the reader that gives the agent something.
@@ -153,7 +237,11 @@ pub const ORDERS: &[&str] = &[
     // Korean
     "알려 주세요", "알려주세요", "알려 주십시오", "말씀해 주세요", "보내 주세요", "보내주세요", "확인해 주세요", "선택해 주세요", "주시겠", "부탁드립니다", "부탁합니다",
     // Hindi
-    "बताइए", "बताएँ", "बताएं", "बता दें", "भेजें", "भेज दें", "भेजिए", "दीजिए", "पुष्टि करें", "चुनिए",
+    "बताइए", "बताएँ", "बताएं", "बता दें", "भेजें", "भेज दें", "भेजिए", "पुष्टि करें", "चुनिए",
+    "^correct me .. before", "^name the one", "^name one", "^pick one", "^choose one", "^select one",
+    "^pick between", "^choose between", "^enlighten me", "^loop me", "^paste it here", "^paste it",
+    "^paste them", "^you pick", "^you choose", "^you decide", "^just paste", "^just send", "^just confirm",
+    "बता दीजिए", "भेज दीजिए", "दे दीजिए", "बतला",
 ];
 
 /// A promise that depends on the reader: "Do that and I'll …", "once you've …, I'll".
@@ -199,6 +287,15 @@ pub const PROMISES: &[&str] = &[
     "주시면", "되면 알려", "후 알려", "뒤 알려", "괜찮으시면", "동의하시면", "मिलते ही", "देने के बाद", "बाद मैं", "तो मैं आगे",
     "ताकि मैं", "please .. i'll", "please .. i will", "bitte .. ich", "s'il vous plaît .. je",
     "por favor .. sigo", "por favor .. continúo",
+    "i'll .. whichever", "i'll .. whatever you", "if .. look right", "if .. looks right", "if .. look good",
+    "if .. looks good", "if .. okay with you", "if .. ok with you", "if .. fine with you", "to you , i'll",
+    "unless you object", "unless you say", "as soon as i have your", "as soon as i hear",
+    "^once .. i can", "^once .. i could", "^sobald .. kann ich", "^dès que .. je peux", "^en cuanto .. puedo",
+    "^assim que .. posso", "^appena .. posso", "^как только .. смогу", "^zodra .. kan ik",
+    "if you can .. i can", "if you .. me .. i can", "once i know", "when i know", "as soon as i know",
+    "once you .. me", "sobald ich weiß", "wenn ich weiß", "dès que je sais", "dès que je saurai",
+    "quand je saurai", "cuando sepa", "en cuanto sepa", "quando souber", "assim que souber", "quando saprò",
+    "appena so", "когда узнаю", "как только узнаю", "zodra ik weet",
 ];
 
 /// Courtesies at the end of finished work. What they mention is not needed.
@@ -237,6 +334,8 @@ pub const OFFERS: &[&str] = &[
     "いつでも", "遠慮なく", "如果还有", "如有", "如需", "随时", "如果需要", "若需要", "若有", "有需要", "需要的话", "如果您需要", "如果你需要", "如果您想",
     "如果你想", "如果您希望", "如果你希望", "有其他", "有任何", "有什么", "있으면", "있으시면", "필요하시면", "필요하면", "원하시면", "원하면", "언제든", "언제든지",
     "궁금한", "अगर आप चाहें", "अगर चाहें", "और कुछ", "ज़रूरत हो", "जरूरत हो", "चाहें तो", "यदि आप चाहें", "कोई और",
+    "when you get a chance", "when you have time", "when you have a moment", "at your leisure", "no rush",
+    "whenever you have",
 ];
 
 /// Said inside a courtesy, these make it a real request.
@@ -262,6 +361,21 @@ pub const PROPOSALS: &[&str] = &[
     "있나요", "있으신가요", "있을까요", "क्या",
 ];
 
+/// A question that opens so asks for a fact or a pick: no courtesy, whatever it adds.
+pub const ASKS_WHICH: &[&str] = &[
+    "^which", "^where", "^when", "^who", "^whose", "^how many", "^how much", "^how long", "^how often",
+    "^how should", "^how do you", "^what name", "^what colo*", "^what is", "^what's the", "^what are",
+    "^what kind", "^what format", "^what should .. be", "^what type", "^what size", "^what version",
+    "^what port", "^what value", "^welche*", "^wo", "^wohin", "^wer", "^wann", "^wie soll", "^wie sollen",
+    "^wie heißt", "^wie viele", "^wie lange", "^quel*", "^où", "^qui", "^combien", "^comment", "^lequel",
+    "^laquelle", "^qué nombre", "^qué *", "^cuál*", "^dónde", "^quién*", "^cuándo", "^cuánt*", "^cómo",
+    "^qual", "^quais", "^onde", "^quem", "^como", "^que nome", "^quale", "^quali", "^dove", "^chi",
+    "^che nome", "^come", "^welk*", "^waar", "^wie", "^hoe", "^как*", "^где", "^куда", "^кто", "^кого",
+    "^когда", "^сколько", "どの", "どちら", "どれ", "どこ", "誰", "どうし", "どのよう", "哪", "叫什么", "什么名", "谁", "多少", "怎么",
+    "什么时候", "어느", "어떤", "어디", "누구", "무엇", "언제 ", "얼마", "몇 ", "कौन", "कहाँ", "कहां", "किस", "कब ", "कितन",
+    "नाम क्या", "क्या नाम",
+];
+
 /// Questions in which the reader is offered something, not asked to decide.
 pub const SOFT_PROPOSALS: &[&str] = &[
     "want me to", "would you like", "like me to", "interested in", "would it help", "would it be useful",
@@ -274,8 +388,10 @@ pub const SOFT_PROPOSALS: &[&str] = &[
 pub const ANYTHING_ELSE: &[&str] = &[
     "anything else", "something else", "what else", "what's next", "what next", "sonst noch", "noch etwas",
     "noch was", "autre chose", "d'autre", "algo más", "alguna otra cosa", "mais alguma coisa", "algo mais",
-    "qualcos'altro", "altro", "что-нибудь ещё", "что-то ещё", "что-нибудь еще", "что ещё", "nog iets", "他に何か",
-    "ほかに何か", "他にも何か", "还有其他", "还有什么", "还需要什么", "别的", "더 필요한", "다른 필요", "더 도와", "और कुछ",
+    "qualcos'altro", "что-нибудь ещё", "что-то ещё", "что-нибудь еще", "что ещё", "nog iets", "他に何か",
+    "ほかに何か", "他にも何か", "还有其他", "还有什么", "还需要什么", "더 필요한", "다른 필요", "더 도와", "और कुछ",
+    "qué más", "was noch", "quoi d'autre", "o que mais", "cos'altro", "wat nog", "how else",
+    "serve altro", "vuoi altro", "altro da", "altro che", "还要别的", "别的需要", "需要别的", "别的吗", "别的事",
 ];
 
 /// More than was asked for: turns a proposal into a courtesy.
@@ -325,6 +441,10 @@ pub const OBSTACLES: &[&str] = &[
     "no puedo", "no tengo", "imposible", "denegad*", "falta", "não posso", "não consigo", "não tenho", "negad*",
     "non posso", "non ho", "negat*", "не могу", "нет доступа", "отказано", "geen toegang", "kan niet", "できません",
     "ありません", "权限", "没有", "无法", "不能", "수 없", "없습니다", "없어", "नहीं",
+    "i don't know", "can't tell", "no idea", "no way to", "don't see", "didn't find", "can't find",
+    "weiß nicht", "je ne sais", "no sé", "não sei", "non so", "не знаю", "weet niet", "分かりません", "わかりません",
+    "不知道", "不确定", "모르겠", "पता नहीं",
+    "isn't reachable", "not reachable", "unreachable", "isn't available", "can't reach", "refuses",
 ];
 
 /// Weaker orders. Instructions in a report read like this too, so they count only as the opening
@@ -338,6 +458,22 @@ pub const REQUESTS: &[&str] = &[
     "fournissez", "confirma", "elige", "elija", "responde", "responda", "escribe", "pega", "comparte", "envie",
     "informe", "escolha", "digite", "cole", "conferma", "scegli", "rispondi", "scrivi", "incolla", "выберите",
     "укажите", "добавьте", "введите", "ответьте", "отправьте", "предоставьте", "kies", "antwoord",
+    "name", "specify", "select", "log in", "sign in", "accept", "raise", "restart", "retry", "add", "put",
+    "enable", "turn on", "switch on", "start", "open", "create", "install", "type", "click", "press", "tap",
+    "scan", "fill in", "renew", "rotate", "top up", "check", "invite", "set", "copy", "close", "stop", "kill",
+    "charge", "plug it", "reset",
+];
+
+/// The order serves the reader: "… and the push will work".
+pub const FOR_THE_READER: &[&str] = &[
+    "will work", "works again", "you'll", "you will", "to see the", "takes effect",
+];
+
+/// What only the reader can do. An order when work stands still.
+pub const REQUIRED_OF_YOU: &[&str] = &[
+    "you'd have to", "you'll have to", "you have to", "you'll need to", "you'd need to", "you need to",
+    "musst du", "müssen sie", "müsstest du", "müssten sie", "il faut que vous", "vous devez", "tu dois",
+    "tienes que", "tendrías que", "você precisa", "devi", "dovresti", "вам нужно", "придётся вам", "moet je",
 ];
 
 /// Orders that speak for themselves at the opening of a sentence.
@@ -379,6 +515,7 @@ pub const HANDED_OVER: &[&str] = &[
     "bevestig", "geef", "laat", "kies", "教えて", "送って", "知らせ", "確認して", "選んで", "指定して", "提供", "貼り", "共有", "承認",
     "許可", "お送り", "ご指示", "ご連絡", "お選び", "入力して", "追加して", "設定して", "実行して", "确认", "告诉", "发", "回复", "选择", "알려", "보내",
     "확인해", "선택해", "제공", "공유", "올려", "말씀", "승인", "입력해", "भेज", "बता", "पुष्टि", "दें", "चुन", "चलाकर",
+    "allow", "restart", "retry", "返信", "回答", "返事", "答复",
 ];
 
 /// A question with one of these speaks to the reader.
@@ -395,6 +532,8 @@ pub const ADDRESSED: &[&str] = &[
     "continuo", "de acordo", "vuoi", "preferisci", "puoi", "tuo", "tua", "ti", "d'accordo", "вы", "вам", "вас",
     "ваш*", "ты", "тебе", "мне", "можно", "удалить", "продолжить", "продолжать", "оставить", "сделать",
     "хотите", "je", "jij", "jouw", "u", "uw", "zal ik", "moet ik", "mag ik",
+    "^should", "^shall", "^agreed", "^objections", "^thoughts", "^preference", "^intended",
+    "^intentional", "intentional", "kill it", "skip it", "skip them", "apply it",
 ];
 
 /// A question opened with one of these asks for a cause, which the writer then gives.
@@ -410,6 +549,26 @@ pub const DEPENDING: &[&str] = &[
     "se sim", "se sì", "если да", "zo ja", "如果是", "그렇다면",
 ];
 
+/// After a question: a remark on it, not its answer.
+pub const REMARKS: &[&str] = &[
+    "i can", "i could", "i'd rather", "i lean", "i'm leaning", "i have no", "i don't", "i couldn't",
+    "i can't", "i've written", "i've prepared", "i've stubbed", "i haven't", "i suggest", "i would", "i'd go",
+    "i need", "i'd need", "i'm asking", "my", "it's hard", "it isn't clear", "it matters", "it affects",
+    "it changes", "this affects", "this changes", "this decides", "that decides", "the ticket", "the spec",
+    "a rough", "either works", "either way", "no rush", "nothing in", "there's nothing", "there is nothing",
+    "the docs don't", "ich kann", "ich würde", "im ticket", "je peux", "je pencherais", "puedo", "posso",
+    "io", "я могу", "я бы", "ik kan", "ik zou",
+    "i like", "i prefer", "i'd pick", "i'd take", "i'd choose", "i tend", "personally",
+];
+
+/// The agent says what it cannot do itself: after a question that is its reason, not its answer.
+pub const CANNOT: &[&str] = &[
+    "i can't", "i cannot", "i'm not able", "i don't", "i couldn't", "i have no", "kann ich nicht",
+    "ich .. kann", "ich .. nicht", "je ne", "je n'*", "no puedo", "no tengo", "no sé", "não consigo",
+    "não posso", "não tenho", "não sei", "non posso", "non ho", "non so", "не могу", "не знаю", "у меня нет",
+    "ik kan", "kan ik", "ik heb geen", "ik weet",
+];
+
 /// The first word of an answer.
 pub const ANSWERS: &[&str] = &[
     "yes", "no", "nope", "yep", "because", "since", "probably", "nearly", "mostly", "partly", "not", "none",
@@ -422,6 +581,8 @@ pub const ANSWERS: &[&str] = &[
     "provavelmente", "quase", "sì", "perché", "probabilmente", "quasi", "да", "нет", "потому", "скорее",
     "почти", "вероятно", "дело в", "nee", "omdat", "waarschijnlijk", "はい", "いいえ", "なぜなら", "それは", "因为", "是的",
     "不是", "不会", "会", "왜냐하면", "네", "아니요", "그것은", "हाँ", "नहीं", "क्योंकि",
+    "fairly", "quite", "pretty", "very", "hardly", "rarely", "sometimes", "often", "usually", "in theory",
+    "in practice", "in fact", "here", "the answer", "ziemlich", "selten", "meistens",
 ];
 
 /// The line above a list of questions, when the questions are the agent's own.
@@ -437,6 +598,10 @@ pub const QUESTIONS_FOLLOW: &[&str] = &[
     "decid*", "aclarar", "pergunta*", "preciso", "dúvida*", "esclarec*", "domand*", "prima di", "mi serve",
     "chiar*", "вопрос*", "прежде чем", "нужно", "уточнить", "vragen", "voordat ik", "nodig", "質問", "確認", "前に",
     "教えて", "问题", "确认", "之前", "需要", "질문", "확인", "전에", "필요", "प्रश्न", "सवाल", "पहले",
+    "open point*", "open item*", "questions", "answer*", "remaining", "offene*", "rückfrage*", "punkte",
+    "points ouverts", "reste", "restent", "respuesta*", "puntos", "respost*", "ponto*", "dubb*", "rispost*",
+    "punti", "restano", "ответ*", "неясн*", "vraag", "onduidelijk", "open punten", "疑問", "不明", "疑问", "问一下",
+    "궁금", "여쭤",
 ];
 
 /// The questions below are somebody else's, or meant for somebody else.
@@ -472,7 +637,7 @@ pub const ANNOUNCES: &[&str] = &[
     "voyons", "passons", "vérifions", "commençons", "en cours", "un instant", "un moment", "prochaine étape",
     "maintenant .. je", "ensuite .. je", "je .. maintenant", "puis je",
     // Spanish
-    "^lo *o", "^la *o", "^los *o", "^las *o", "^reviso", "^compruebo", "^actualizo", "^corrijo", "^ejecuto",
+    "^reviso", "^compruebo", "^actualizo", "^corrijo", "^ejecuto",
     "^pruebo", "^vuelvo", "^intento", "^lanzo", "^arreglo", "^añado", "^busco", "^miro", "^verifico",
     "^analizo", "^sigo", "^continúo", "ahora lo", "ahora la", "todavía .. *ando", "aún .. *ando", "voy a",
     "vamos a", "procedo", "paso a", "sigo con", "continúo con", "a continuación", "empiezo", "comienzo",
@@ -518,6 +683,45 @@ pub const ANNOUNCES: &[&str] = &[
     "अभी .. रहे हैं", "अब .. हूँ", "अब .. हूं", "करने जा", "रहा हूँ", "रही हूँ", "रहा हूं", "रही हूं", "करूँगा",
     "करूंगा", "करूँगी", "करूंगी", "करता हूँ", "करता हूं", "करती हूँ", "देखता हूँ", "देखते हैं", "अब मैं",
     "जा रहा", "एक मिनट",
+    "^on it", "^right away", "^up next", "i'm on the last", "i'm on it", "^will do", "hold tight",
+    "sit tight", "leave it with me", "back in a", "i'm off to", "^off to", "^coming up", "let's go",
+    "^here goes", "^here we go", "^not there yet", "^not done yet", "^still going", "^almost there",
+    "i'm almost", "bin dran", "bin gleich", "wird gemacht", "melde mich", "ich berichte", "berichte ich",
+    "^schaue mir", "^sehe mir", "^mache weiter", "^behebe", "^korrigiere", "laufen noch",
+    "laufen gerade", "läuft gerade", "prüfe ich", "schaue ich", "mache ich", "baue ich", "ändere ich",
+    "teste ich", "gleich weiter", "je vous donne", "je vous tiens", "je te tiens", "je reviens", "je te dis",
+    "je vous dis", "j'attends", "j'y vais", "je m'y mets", "je m'en charge", "encore en cours", "laissez-moi",
+    "laisse-moi", "allons-y", "c'est parti", "au tour", "te aviso", "le aviso", "te cuento", "le cuento",
+    "te informo", "le informo", "espero a que", "esperaré", "^escribo", "^instalo", "^preparo", "^investigo",
+    "^aplico", "^leo", "^abro", "^despliego", "^compilo", "^migro", "me encargo", "manos a la obra", "^vamos",
+    "deixa eu", "deixe eu", "aviso quando", "aviso assim", "trago", "volto com", "^analiso",
+    "^escrevo", "^reproduzo", "^leio", "^crio",
+    "^começo", "^seguindo", "^passando", "^indo", "^partindo", "mãos à obra", "aspetto che", "attendo che",
+    "ti avviso quando", "ti avviso appena", "ti riferisco", "ti aggiorno", "ti faccio sapere quando",
+    "fammi guardare", "fammi vedere", "fammi controllare", "fammi verificare", "^leggo",
+    "^scrivo", "^riproduco", "^modifico", "^installo", "^applico", "^apro", "^guardo",
+    "^proseguo", "^procedo", "ci penso", "mi metto", "all'opera", "^*жу", "^*шу", "^*чу", "^*щу", "^*рю",
+    "^*лю", "^*ду", "^*усь", "^*юсь", "сообщу", "доложу", "расскажу", "отпишусь", "^ik los", "^ik maak",
+    "^ik wacht", "^ik schrijf", "^ik voeg", "^ik herstel", "^ik verander", "^ik verbeter", "^ik start",
+    "^ik installeer", "^ik bouw", "^ik haal", "^ik neem", "^ik verwijder", "^ik bekijk", "^ik reproduceer",
+    "^ik laat", "^ik meld", "^ik vervolg", "^ik vervang", "^ik fix", "^ik doe", "^door met", "^verder met",
+    "^even in", "^even *en", "ben ermee bezig", "kijk ik", "zoek ik", "pas ik", "ga ik", "aan de slag",
+    "loopt nog", "lopen nog", "次第お知らせします", "次第ご報告", "次第報告", "報告します", "お知らせします", "ご連絡します", "待って .. ます", "待ちます",
+    "取り掛かります", "対応します", "作成します", "追加します", "進みます", "書きます", "読みます", "直していき", "してから .. ます", "探します", "試してみ",
+    "変更します", "削除します", "導入します", "見直します", "^先", "^再", "^看看", "^试试", "^查一下", "^看一下", "我等", "后告诉", "再告诉", "会通知",
+    "等 .. 完成后", "汇报", "^马上", "^接着", "^然后", "^等待", "^轮到", "다음은", "다음 단계는", "이어서", "계속해서", "계속 진행", "해 보겠",
+    "하겠습니다", "넘어갑니다", "살펴봅니다", "수정합니다", "실행합니다", "추가합니다", "ूँगा", "ूंगा", "ूँगी", "ूंगी", "ऊँगा", "ऊंगा",
+    "ऊँगी", "ऊंगी", "ता हूँ", "ता हूं", "ती हूँ", "ती हूं", "अब आगे",
+    "^noch zwei", "^noch drei", "^noch vier", "^encore deux", "^encore trois", "^plus que",
+    "y termino", "y acabo", "e termino", "e ho finito", "e finisco", "и закончу", "te gaan", "만 남았", "就完成",
+    "就好了",
+    "coming up", "half follows", "rest follows", "part follows", "follows now", "are still running",
+    "is still running", "still compiling", "still in progress", "hasn't finished yet", "haven't finished yet",
+    "not finished yet", "vuelvo a", "torno a", "volto a", "olho de novo", "ricontrollo", "riguardo",
+    "sigue en marcha", "ainda está", "è ancora in corso", "ещё идёт", "ещё идут",
+    "and we're there", "and i'm done", "and we're done", "then we're done", "then i'm done", "bleibt noch",
+    "fehlt noch", "reste encore",
+    "^still .. to go", "^still .. to do", "^ik", "^*су",
 ];
 
 /// What follows depends on something that has not happened.
@@ -530,7 +734,7 @@ pub const CONDITIONS: &[&str] = &[
 pub const KEPT_IN_MIND: &[&str] = &[
     "from now on", "from here on", "going forward", "in future", "in the future", "next time",
     "from this point", "in mind", "i'll remember", "i'll keep", "i'll stick", "i'll avoid", "i'll always",
-    "i'll never", "i'll leave", "i'll be", "i'll stop", "i'll note", "let me explain", "let me know",
+    "i'll never", "i'll leave", "i'll stop", "i'll note", "let me explain", "let me know",
     "time to first", "time to interactive", "for the rest of", "i'll follow", "ab jetzt", "ab sofort",
     "künftig", "in zukunft", "von nun an", "zukünftig", "beim nächsten mal", "désormais", "dorénavant",
     "à partir de maintenant", "à l'avenir", "la prochaine fois", "de ahora en adelante", "a partir de ahora",
@@ -539,6 +743,8 @@ pub const KEPT_IN_MIND: &[&str] = &[
     "la prossima volta", "da adesso", "отныне", "впредь", "в дальнейшем", "в будущем", "с этого момента",
     "в следующий раз", "vanaf nu", "voortaan", "in het vervolg", "de volgende keer", "알겠습니다", "모르겠습니다", "今後",
     "これからは", "次回", "以降は", "以后", "今后", "从现在起", "往后", "下次", "앞으로", "이제부터", "다음부터", "आगे से", "अब से", "भविष्य",
+    "i'll be here", "i'll be around", "i'll be happy", "i'll be glad", "i'll be careful", "i'll be more",
+    "i'll be sure", "i'll be able", "i'll be using",
 ];
 
 /// Verbs of opinion and of state: said in the first person, they announce nothing.
@@ -550,8 +756,16 @@ pub const OPINIONS: &[&str] = &[
     "préfère", "j'espère", "je note", "je garde", "je laisse", "je trouve", "je considère", "je doute",
     "j'aime", "j'imagine", "je suppose", "j'estime", "lo mismo", "lo primero", "lo último", "lo único",
     "lo nuevo", "думаю", "считаю", "полагаю", "знаю", "понимаю", "рекомендую", "предлагаю", "советую",
-    "je suis", "je peux", "je pourrais", "je sais", "je crois", "je vois", "je vous", "je te", "je préférerais",
+    "je suis", "je peux", "je pourrais", "je sais", "je crois", "je vois", "je préférerais",
     "j'aimerais", "je voulais", "je voudrais", "je comprends", "j'ignore",
+    "je vous remercie", "je vous souhaite", "je vous en prie", "je vous laisse", "je te laisse",
+    "je t'en prie", "je te souhaite", "je vous rappelle", "je te rappelle",
+    "хочу", "благодарю", "ik denk", "ik vind", "ik raad", "ik laat het zo",
+    "je hoeft", "je kunt", "je kan", "je moet", "je ziet", "je hebt", "je zult", "je krijgt", "je vindt",
+    "je bent", "je .. het", "je .. een", "je .. niet", "je .. niets", "je .. wordt",
+    "ik heb", "ik had", "ik ben", "ik was", "ik kon", "ik kan", "ik zou", "ik weet", "ik zie", "ik wil",
+    "ik moest", "ik *de", "ik *te", "ik koos", "ik deed", "ik vond", "ik liet", "ik nam", "ik hoop",
+    "ik stel", "ik adviseer", "ik geef", "ik begrijp", "heb ik", "was ik",
 ];
 
 /// German puts "now" and "then" into the past as well; only what follows "und" is then new.
@@ -560,6 +774,12 @@ pub const PAST: &[&str] = &[
 ];
 pub const PAST_AND_NOW: &[&str] = &[
     "und *e .. jetzt", "und *e .. nun", "und *e .. als nächstes", "und werde",
+    "dann bin ich",
+];
+
+/// A sentence without its subject that opens so says what is next.
+pub const SUBJECTLESS: &[&str] = &[
+    "will", "going to", "gonna", "about to", "need to", "have to", "want to", "off to", "time to", "time for",
 ];
 
 /// May stand before an activity: "Now running …".
@@ -579,6 +799,33 @@ pub const GOING_ON: &[&str] = &[
     "restarting", "rebasing", "committing", "opening", "onwards", "onto", "replacing", "porting", "renaming",
     "extracting", "wiring", "tracing", "reproducing", "exploring", "processing", "setting", "turning",
     "tackling", "still *ing",
+    "spawning", "importing", "exporting", "polling", "sleeping", "watching", "monitoring", "tracking",
+    "bisecting", "profiling", "benchmarking", "measuring", "debugging", "patching", "editing", "drafting",
+    "translating", "listing", "loading", "logging", "parsing", "copying", "merging", "splitting", "grepping",
+    "querying", "seeding", "dropping", "bumping", "upgrading", "downgrading", "linting", "formatting",
+    "sorting", "swapping", "stopping", "connecting", "configuring", "enabling", "disabling", "documenting",
+    "reverting", "rolling", "re-checking", "re-reading", "re-testing", "double-checking", "cross-checking",
+    "triggering", "dispatching", "delegating", "handing", "syncing", "training", "rendering", "taking",
+    "making", "doing", "getting", "heading", "jumping", "diving", "following", "gathering", "mapping",
+    "registering", "publishing", "uploading", "regenerating", "rewriting", "reworking", "reorganising",
+    "reorganizing", "simplifying", "tidying", "validating", "confirming", "iterating", "crunching", "asking",
+    "using", "sending", "tweaking", "adjusting", "hooking", "plugging", "scaffolding", "bootstrapping",
+    "stubbing", "mocking", "backing", "restoring", "recreating", "re-creating", "resetting", "cloning",
+];
+
+/// Words in "-ing" that are no activity.
+pub const NOT_GOING_ON: &[&str] = &[
+    "nothing", "everything", "anything", "something", "during", "according", "regarding", "including",
+    "excluding", "following", "missing", "pending", "remaining", "outstanding", "depending", "assuming",
+    "considering", "concerning", "nothing's", "morning", "evening", "string", "spring", "warning", "heading",
+    "timing", "pricing", "billing",
+];
+
+/// What stands after the verb of an activity: "attaching the …".
+pub const ACTED_ON: &[&str] = &[
+    "the", "a", "an", "this", "that", "it", "them", "these", "those", "its", "my", "our", "your", "□", "both",
+    "all", "another", "one", "two", "three", "some", "each", "every", "up", "down", "out", "off", "on",
+    "onto", "in", "into", "for", "to", "with", "from", "through", "now", "again", "everything", ",",
 ];
 
 /// Verbs that make such an opening the subject of a sentence: "Running it fixes …".
@@ -591,6 +838,13 @@ pub const FINITE: &[&str] = &[
     "succeeds", "succeeded", "remains", "requires", "switches", "sets", "turns", "enables", "allows", "gets",
     "goes", "writes", "leads", "avoids", "prevents", "changes", "becomes", "seems", "looks", "improves",
     "ensures", "creates", "produces",
+    "blocks", "deletes", "happens",
+    "depends", "matters", "covers", "no longer",
+    "now works", "may", "might", "must",
+    "went", "came", "ran", "fell", "rose", "grew", "dropped", "got", "became", "kept", "led", "brought",
+    "found", "hit",
+    "also *s", "now *s", "longer *s", "always *s", "never *s", "then *s", "therefore *s", "still *s",
+    "automatically *s",
 ];
 
 /// The reader is to wait while the agent works.
@@ -600,6 +854,77 @@ pub const HOLD_ON: &[&str] = &[
     "einen moment", "bitte warte*", "un instant", "veuillez patienter", "un momento", "um momento",
     "um instante", "un attimo", "минуту", "секунду", "een moment", "お待ちください", "お待ち下さい", "稍候", "稍等", "请耐心",
     "잠시만", "기다려 주", "एक मिनट", "प्रतीक्षा",
+    "hold tight", "sit tight", "back in a moment", "back in a minute",
+    "just a sec", "just a second", "just a minute", "a moment please",
+];
+
+/// The agent itself as the topic, or none but the order of the work.
+pub const OWN_TOPICS: &[&str] = &[
+    "次は", "私は", "まずは", "今回は", "残りは", "これからは", "では、", "다음은", "저는", "제가", "먼저", "우선",
+];
+
+/// A machine or a program as the topic of a sentence, with what it does.
+pub const DESCRIBES: &[&str] = &[
+    "ジョブは", "スクリプトは", "ボタンは", "処理は", "関数は", "コマンドは", "サーバーは", "ツールは", "毎晩", "毎日", "毎回", "自動的に", "するたびに",
+    "자동으로", "매일", "매번", "스크립트는", "작업은", "서버는", "함수는", "버튼은", "명령은",
+    "동작합니다", "작동합니다", "가능합니다", "지원합니다", "의미합니다",
+];
+
+/// First-person verbs of opinion or state in the Romance languages, and words that only look like verbs.
+pub const NO_STEPS: &[&str] = &[
+    "recomiendo", "sugiero", "propongo", "prefiero", "creo", "pienso", "dejo", "adjunto", "entiendo", "veo",
+    "tengo", "mantengo", "recomendo", "sugiro", "proponho", "prefiro", "acho", "penso", "deixo", "anexo",
+    "entendo", "vejo", "tenho", "mantenho", "consiglio", "suggerisco", "preferisco", "credo", "ritengo",
+    "lascio", "allego", "capisco", "vedo", "sono", "todo", "tudo", "solo", "sólo",
+    "dopo", "cuando", "quando", "como", "cómo", "luego", "dentro", "contro", "entro", "otro", "altro",
+    "outro", "cambio", "paso", "passo", "verso", "presso", "attraverso", "mezzo", "quello", "questo", "esto",
+    "isto", "isso", "bajo", "debajo", "segundo", "primero", "primeiro", "primo", "pero", "devo", "debo",
+    "espero", "quanto", "cuanto", "durante", "incluso", "mismo", "mesmo", "stesso", "claro", "pronto",
+    "listo", "hecho", "nuevo", "novo", "nuovo", "puedo", "posso", "podo", "menos", "meno", "hago notar",
+    "resumo", "riepilogo", "resumen",
+    "último", "ultimo", "único", "unico", "stato", "spazio", "scopo", "script", "sviluppo", "mínimo",
+    "máximo", "mejor", "siguiente", "seguinte", "próximo", "prossimo", "texto", "testo", "proceso",
+    "processo", "archivo", "arquivo", "código", "codigo", "servidor", "grupo", "gruppo", "tiempo", "tempo",
+    "valor", "campo", "índice", "caso", "modo", "lado", "lato", "punto", "ponto", "número", "numero",
+    "ejemplo", "exemplo", "esempio", "tipo", "resto", "error", "formato",
+];
+
+/// Articles of the Romance languages.
+pub const ARTICLES: &[&str] = &[
+    "el", "la", "los", "las", "un", "una", "il", "lo", "i", "gli", "le", "uno", "o", "a", "os", "as", "um",
+    "uma",
+    "esto", "eso", "todo", "ese", "este", "esta", "questo", "questa", "tutto", "tutti", "tutte", "isso",
+    "isto", "tudo", "esse", "essa", "ambos", "ambas", "entrambi", "ogni", "cada", "otra", "otro", "altra",
+];
+
+/// Polite verbs that state a fact or a courtesy and announce no step.
+pub const STATES_JA: &[&str] = &[
+    "おすすめします", "お勧めします", "推奨します", "提案します", "意味します", "失敗します", "存在します", "動作します", "機能します", "発生します", "一致します",
+    "成功します", "お願いします", "失礼します", "は", "が", "期待します", "感謝します", "エラーにします", "返します", "依存します",
+];
+
+/// In Chinese: the deed is done, is an opinion, or is left undone.
+pub const NO_STEPS_ZH: &[&str] = &[
+    "了", "已", "过", "没", "不", "建议", "认为", "觉得", "推荐", "倾向", "可以", "能", "希望", "知道", "相信", "明白", "理解", "都",
+];
+
+/// Endings of participles in the Romance languages.
+pub const PARTICIPLES: &[&str] = &[
+    "ado", "ido", "ato", "uto", "ito", "tto", "sto", "cho", "rto",
+];
+
+/// Said in the progressive, these are opinions and states, not steps.
+pub const STANDING: &[&str] = &[
+    "i'm assuming", "i'm leaving", "i'm keeping", "i'm hoping", "i'm wondering", "i'm guessing",
+    "i'm missing", "i'm treating", "i'm suggesting", "i'm recommending", "i'm thinking", "i'm leaning",
+    "i'm seeing", "i'm getting", "i'm sticking", "i'm proposing", "i'm asking", "i'm closing",
+    "i'm looking forward", "i'm standing", "i'm happy", "i'm not *ing",
+    "i'm going with",
+];
+
+/// Objects that stand before a first-person verb of the Romance languages.
+pub const OBJECTS: &[&str] = &[
+    "lo", "la", "los", "las", "li", "le", "os", "as", "o", "a",
 ];
 
 /// Follows an announcement without ending it: "This takes a while."
@@ -653,6 +978,12 @@ pub const SUBJECTS: &[&str] = &[
     "before", "to", "until", "later", "instead", "otherwise", "rather", "your", "you", "you're",
 ];
 
+/// May stand before "now the …".
+pub const BEFORE_NEXT: &[&str] = &[
+    "so", "ok", "okay", "good", "right", "great", "gut", "bien", "bene", "bem", "alors", "bueno", "allora",
+    "prima", "oké", ",",
+];
+
 /// "Now the …" opens the next piece of work.
 pub const BARE_NEXT: &[&str] = &[
     "now the", "next the", "then the", "now for", "now to", "on to", "jetzt die", "jetzt der", "jetzt das",
@@ -667,6 +998,9 @@ pub const JOINTS: &[&str] = &[
     "dann", "bitte", "et", "ou", "puis", "y", "o", "e", "poi", "luego", "depois", "и", "или", "en", "of", "dan",
     "primero", "después", "ahora", "primeiro", "agora", "ora", "adesso", "prima", "maintenant", "ensuite",
     "d'abord", "zuerst", "jetzt", "nun",
+    "erst", "zunächst", "сначала", "потом", "теперь", "сейчас", "затем", "поэтому", "eerst", "daarna", "nu",
+    "now", "next", "first", "ok", "okay", "oké", "bien", "bene", "bem", "gut", "entonces", "então", "allora",
+    "alors", "donc",
 ];
 
 /// Japanese, Chinese and Korean ask with a particle, and often close with a full stop.
