@@ -312,6 +312,7 @@ impl Agent {
             last_message,
             background,
             failed,
+            failed_unexplained,
             interrupted,
             compaction_started,
             compaction_ended,
@@ -319,7 +320,7 @@ impl Agent {
             subagent,
             ended,
         } = self;
-        let ends = [completed, interrupted, compaction_ended, ended];
+        let ends = [completed, failed_unexplained, interrupted, compaction_ended, ended];
         let stamps = [turn, work, llm, compaction_started].into_iter().chain(ends);
         stamps.for_each(|stamp| stamp.set_back(by_ms));
         Latest::set_back(retrying, by_ms);
