@@ -1,7 +1,7 @@
 //! A captured session, line by line: a signal as it is recorded, and back into what it was.
 
 use qd_session::moment::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::Harness;
@@ -24,7 +24,14 @@ pub struct Recorded {
     dir: Option<String>,
     #[serde(default)]
     file: Option<String>,
+    /// The process that ran a hook.
+    #[serde(default, deserialize_with = "spelled")]
+    pid: Option<String>,
     payload: Box<RawValue>,
+}
+
+fn spelled<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<u64>::deserialize(from)?.map(|pid| pid.to_string()))
 }
 
 impl Recorded {
@@ -40,7 +47,7 @@ impl Recorded {
                 }
                 Some(_) | None => Direction::FromAgent,
             },
-            file: self.file.as_deref(),
+            file: self.pid.as_deref().or(self.file.as_deref()),
             payload: self.payload.get().as_bytes(),
         })
     }
@@ -63,8 +70,11 @@ pub fn line(signal: &Signal<'_>) -> String {
         dir: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         file: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pid: Option<u64>,
         payload: Box<RawValue>,
     }
+    let pid = signal.pid();
     let line = Line {
         at_ms: signal.at.0,
         seq: signal.seq,
@@ -73,7 +83,8 @@ pub fn line(signal: &Signal<'_>) -> String {
             Direction::FromAgent => None,
             Direction::ToAgent => Some("in"),
         },
-        file: signal.file,
+        file: signal.file.filter(|_| pid.is_none()),
+        pid,
         payload: on_one_line(signal.payload),
     };
     serde_json::to_string(&line).expect("texts and numbers are JSON")

@@ -14,11 +14,19 @@ pub struct Signal<'a> {
     pub seq: u32,
     pub channel: Channel,
     pub direction: Direction,
-    /// The session file a transcript line stands in, or the server that a message is from or to,
-    /// where there may be several.
+    /// The session file a transcript line stands in, the process that ran a hook, or the server
+    /// that a message is from or to, where there may be several.
     pub file: Option<&'a str>,
     /// The bytes themselves: not always text, not always JSON, not always whole.
     pub payload: &'a [u8],
+}
+
+impl Signal<'_> {
+    /// The process that ran a hook, as far as that is known.
+    pub fn pid(&self) -> Option<u64> {
+        let process = self.file.filter(|_| self.channel == Channel::Hook)?;
+        process.split(':').next()?.parse().ok()
+    }
 }
 
 /// How a signal reached us.

@@ -2,7 +2,7 @@
 //!
 //! A handler may know a session before anything can be told of it, and then hear something it does
 //! not understand. That is evidence on a card; it must not be what puts the card on the board. Nor
-//! may a session whose id is empty, or no id by its length.
+//! may a session whose id is empty, or no id by its length. On its way in, a signal is mended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Monitor};
 
+use crate::payload;
 use crate::signal::{Handler, Sighting, Signal};
 
 /// Most sessions remembered as told of; the longer silent half goes first. More than any handler
@@ -67,7 +68,8 @@ fn make_room(told: &mut BTreeMap<Arc<str>, Timestamp>) {
 
 impl<H: Handler> Handler for Threshold<H> {
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
-        let sightings = self.handler.handle_signal(signal);
+        let payload = payload::mended(signal.payload);
+        let sightings = self.handler.handle_signal(&Signal { payload: &payload, ..*signal });
         self.pass(signal.at, sightings)
     }
 
@@ -93,7 +95,7 @@ mod tests {
 
     use super::*;
     use crate::Harness;
-    use crate::signal::Channel;
+    use crate::signal::{Channel, Direction};
     use crate::story::Story;
 
     fn check(harness: Harness, channel: Channel, riddle: Value, known: Value) {
@@ -104,6 +106,17 @@ mod tests {
         assert_eq!(story.sessions(), 1, "{harness:?}");
         story.hear(9_000, channel, &riddle);
         assert_eq!(story.told.last().map(String::as_str), Some("unrecognised"), "{harness:?}");
+    }
+
+    #[test]
+    fn half_of_a_pair_costs_no_line() {
+        let hook =
+            br#"{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"a \ud83d"}"#;
+        for harness in [Harness::ClaudeCode, Harness::Codex] {
+            let mut story = Story::of(harness);
+            story.play(1_000, Channel::Hook, Direction::FromAgent, None, hook);
+            assert_eq!(story.state(), "autonomous/thinking", "{harness:?}");
+        }
     }
 
     #[test]

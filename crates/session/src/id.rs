@@ -95,7 +95,11 @@ impl RequestKey {
     }
 }
 
-/// Which agent of a session: the main one, or a subagent by the vendor's id.
+/// How the id of a main agent begins that another process runs beside the first.
+const TERMINAL: &str = "terminal:";
+
+/// Which agent of a session: the main one, a subagent by the vendor's id, or the main agent of
+/// another process that has the same session open.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentId(Option<Arc<str>>);
@@ -107,8 +111,23 @@ impl AgentId {
         Self(Some(id.into()))
     }
 
+    /// The main agent of another process than the one that `MAIN` is of.
+    pub fn terminal(pid: u64) -> Self {
+        Self::sub(format!("{TERMINAL}{pid}"))
+    }
+
     pub fn is_main(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The process of another terminal, if this is the main agent of one.
+    pub fn terminal_pid(&self) -> Option<u64> {
+        self.0.as_deref()?.strip_prefix(TERMINAL)?.parse().ok()
+    }
+
+    /// A main agent, of whichever process: nobody in the session has started it.
+    pub fn leads(&self) -> bool {
+        self.is_main() || self.terminal_pid().is_some()
     }
 
     pub fn as_str(&self) -> &str {

@@ -24,6 +24,7 @@ use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
     called, failed, unrecognised,
 };
+use crate::payload;
 use crate::usage::Tokens;
 
 /// An agent that goes on telling the past after a load is done when it has been silent for so long,
@@ -382,6 +383,7 @@ impl crate::driver::Driver for Driver {
     }
 
     fn handle_line(&mut self, now: Timestamp, line: &[u8]) -> Vec<Output> {
+        let line = &*payload::mended(line);
         let Ok(message) = serde_json::from_slice::<Message>(line) else {
             return vec![unrecognised(line)];
         };

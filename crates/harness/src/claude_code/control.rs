@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::hooks;
 use super::notes::Notes;
 use super::request::{Kind, ask};
-use super::session::Session;
+use super::session::{HOLD_MS, Session};
 use super::wire::{ControlRequest, ControlResponse, Hook, StreamLine};
 use crate::signal::Direction;
 
@@ -43,7 +43,7 @@ pub fn take(
         ("control_cancel_request", _) => {
             // Mostly the turn was interrupted; the next message says so.
             if let Some(resolution) = session.requests.resolution(notes, id) {
-                session.hold(notes, resolution);
+                session.hold(notes, HOLD_MS, resolution);
             }
             true
         }
@@ -86,7 +86,7 @@ fn answered(session: &mut Session, notes: &mut Notes, response: &ControlResponse
     let interrupt = response.response.as_ref().and_then(|answer| answer.get("interrupt"));
     if interrupt == Some(&Value::Bool(true)) {
         if let Some(resolution) = session.requests.resolution(notes, id) {
-            session.hold(notes, resolution);
+            session.hold(notes, HOLD_MS, resolution);
         }
     } else if let Some(call) = session.requests.resolve(notes, id) {
         session.calls.answered(notes.now, &call);

@@ -50,7 +50,8 @@ struct Attachment {
 
 /// What a line says; `place` is where it stands in its file.
 pub fn conversation(line: &[u8], place: u64) -> Vec<Entry> {
-    let Some(line) = payload::read::<Line>(line) else { return Vec::new() };
+    let line = payload::mended(line);
+    let Some(line) = payload::read::<Line>(&line) else { return Vec::new() };
     let at = line.timestamp.as_deref().and_then(rfc3339::timestamp);
     let id = line.uuid.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| placed(place, 0));
     let mut entries = match line.kind.as_deref().unwrap_or_default() {

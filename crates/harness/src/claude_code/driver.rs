@@ -24,6 +24,7 @@ use crate::driver::{
     called, failed, unrecognised,
 };
 use crate::excerpt::{self, last_message};
+use crate::payload;
 use crate::usage::Tokens;
 
 #[derive(Debug)]
@@ -352,7 +353,8 @@ impl crate::driver::Driver for Driver {
     }
 
     fn handle_line(&mut self, now: Timestamp, bytes: &[u8]) -> Vec<Output> {
-        let Ok(mut line) = serde_json::from_slice::<StreamLine<'_>>(bytes) else {
+        let mended = payload::mended(bytes);
+        let Ok(mut line) = serde_json::from_slice::<StreamLine<'_>>(&mended) else {
             return vec![unrecognised(bytes)];
         };
         let mut out = Vec::new();

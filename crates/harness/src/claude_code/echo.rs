@@ -29,7 +29,8 @@ impl Echoes {
     /// the byte: calls, prompts and lines have ids.
     pub fn is_echo(&mut self, signal: &Signal<'_>) -> bool {
         let (channel, len, at) = (signal.channel, signal.payload.len(), signal.at);
-        let hash = hash(signal.payload);
+        // Two processes may say the same.
+        let hash = hash(signal.payload) ^ hash(signal.file.unwrap_or_default().as_bytes());
         let known = self.last.iter().any(|heard| {
             (heard.channel, heard.len, heard.hash) == (channel, len, hash)
                 && at.ms_since(heard.at).max(heard.at.ms_since(at)) <= ECHO_MS

@@ -8,16 +8,17 @@ use std::sync::Arc;
 
 use qd_session::id::AgentId;
 use qd_session::moment::Timestamp;
-use qd_session::monitor::Fact;
+use qd_session::monitor::{Fact, Monitor};
 use serde_json::Value;
 
 use super::echo::Echoes;
 use super::notes::Notes;
-use super::session::{Prompt, Session};
+use super::session::{Leaving, Prompt, Session};
 use super::stream::{self, Stream};
+use super::terminals::{Terminal, Terminals, Whose};
 use super::{control, hooks, registry, telemetry, transcript, wire};
 use crate::excerpt::{head, unrecognised};
-use crate::process::{ProcessReport, ProcessSighting};
+use crate::process::{ProcessReport, ProcessSighting, process_key};
 use crate::signal::{Channel, Direction, Sighting, Signal};
 use crate::{otlp, payload};
 
@@ -42,7 +43,7 @@ const ID_BYTES_MAX: usize = 256;
 
 #[derive(Debug, Default)]
 pub struct Handler {
-    sessions: BTreeMap<Arc<str>, Session>,
+    sessions: BTreeMap<Arc<str>, Terminals>,
     streams: BTreeMap<Arc<str>, Stream>,
     pids: BTreeMap<u64, Arc<str>>,
     echoes: Echoes,
@@ -72,11 +73,21 @@ impl crate::signal::Handler for Handler {
     }
 
     fn next_timeout(&self) -> Option<Timestamp> {
-        self.sessions.values().filter_map(Session::next_due).min()
+        self.sessions.values().filter_map(Terminals::next_due).min()
+    }
+
+    fn recall(&mut self, session: &Arc<str>, known: &Monitor) {
+        if known.terminals().next().is_some() || !known.working_subagents().is_empty() {
+            self.sessions.entry(session.clone()).or_default().recall(known);
+        }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) -> Vec<Sighting> {
-        self.sessions.values_mut().flat_map(|session| session.due(now)).collect()
+        self.sessions
+            .values_mut()
+            .flat_map(Terminals::all)
+            .flat_map(|session| session.due(now))
+            .collect()
     }
 }
 
@@ -98,8 +109,17 @@ impl Handler {
             return self.not_understood(signal, None);
         }
         let mut notes = Notes::of(signal, id);
-        let understood = self.with_session(signal, &mut notes, |session, notes, first| {
-            hooks::take(session, notes, &hook, first)
+        let opens =
+            matches!(hook.hook_event_name.as_deref(), Some("SessionStart" | "UserPromptSubmit"));
+        let whose = match signal.pid() {
+            Some(pid) if opens => Whose::Opened(pid),
+            Some(pid) => Whose::Process(pid),
+            None => Whose::Prompt(hook.prompt_id.as_deref()),
+        };
+        let understood = self.with_terminal(signal, &mut notes, whose, |terminal, notes, first| {
+            terminal.prompted(hook.prompt_id.as_deref());
+            terminal.session.hooks_known |= signal.pid().is_some();
+            hooks::take(&mut terminal.session, notes, &hook, first)
         });
         match understood {
             true => notes.into_sightings(),
@@ -117,12 +137,10 @@ impl Handler {
             return if silent { Vec::new() } else { self.not_understood(signal, None) };
         };
         let happened = transcript::happened(&line);
-        let known = self.sessions.get(&id).map(|session| (session.line_at, session.untimed));
-        let notes = Notes::of(signal, id);
+        let known = self.sessions.get(&id).and_then(Terminals::untimed_line);
+        let notes = Notes::of(signal, id.clone());
         let mut notes = match (happened, known) {
-            (None, Some((at, untimed))) if at > Timestamp::ZERO => {
-                notes.after(at, untimed.saturating_add(1))
-            }
+            (None, Some((at, nth))) => notes.after(at, nth),
             // Titles and modes before the first line with a time. The file may be a copy, so its
             // own time says nothing of when they were written.
             (None, _) if !line.kind.as_deref().is_some_and(|kind| SPOKEN.contains(&kind)) => {
@@ -130,13 +148,13 @@ impl Handler {
             }
             (happened, _) => notes.stamped(happened),
         };
-        let understood = self.with_session(signal, &mut notes, |session, notes, _| {
-            match happened {
-                Some(_) => (session.line_at, session.untimed) = (session.line_at.max(notes.at), 0),
-                None => session.untimed = session.untimed.saturating_add(1),
-            }
-            transcript::take(session, notes, &line, signal.file)
+        let whose = Whose::Line(&line);
+        let understood = self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
+            transcript::take(&mut terminal.session, notes, &line, signal.file)
         });
+        if let Some(known) = self.sessions.get_mut(&id) {
+            known.note_line_at(happened.map(|happened| happened.min(signal.at)));
+        }
         match understood {
             true => notes.into_sightings(),
             false => self.not_understood(signal, line.session_id.as_deref()),
@@ -146,24 +164,52 @@ impl Handler {
     fn registry(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let file = payload::read::<wire::Registry>(signal.payload);
         let Some(file) = file else { return self.not_understood(signal, None) };
+        if file.pid.is_none() && signal.file.is_some_and(is_job) {
+            return self.job(signal);
+        }
         let Some(id) = id(file.session_id.as_deref()) else {
             return self.not_understood(signal, None);
         };
         let mut notes = Notes::of(signal, id.clone()).stamped(registry::changed_at(&file));
-        self.with_session(signal, &mut notes, |session, notes, _| {
-            registry::take(session, notes, &file);
+        let whose = file.pid.map_or(Whose::Prompt(None), Whose::Process);
+        self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
+            terminal.key = file.pid.map(|pid| process_key(pid, file.proc_start.as_ref()));
+            terminal.is_job |= file.job_id.is_some();
+            registry::take(&mut terminal.session, notes, &file);
             true
         });
         let mut sightings = notes.into_sightings();
         if let Some(left) = file.pid.and_then(|pid| self.moved_on(pid, &id)) {
             // `/clear` and `/resume` end a session's id, not its process.
             let mut notes = Notes::of(signal, left.clone()).stamped(registry::changed_at(&file));
-            if let Some(session) = self.sessions.get_mut(&left) {
-                session.ended(&mut notes, None);
+            if let Some(terminal) = self
+                .sessions
+                .get_mut(&left)
+                .zip(file.pid)
+                .and_then(|(known, pid)| known.open_with(pid))
+            {
+                terminal.session.leaving = Some(Leaving::default());
+            }
+            if let Some(terminals) = self.sessions.get_mut(&left) {
+                terminals.let_go(&mut notes);
             }
             sightings.extend(notes.into_sightings());
         }
         sightings
+    }
+
+    /// A background session whose worker was lost is over when its supervisor says so.
+    fn job(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
+        let job = payload::read::<wire::Job>(signal.payload).unwrap_or_default();
+        let known = id(job.session_id.as_deref()).filter(|id| self.sessions.contains_key(id));
+        let Some(id) = known.filter(|_| job.state.as_deref() == Some("stopped")) else {
+            return Vec::new();
+        };
+        let mut notes = Notes::of(signal, id.clone());
+        if let Some(terminals) = self.sessions.get_mut(&id) {
+            terminals.all().for_each(|session| session.release_end(&mut notes));
+        }
+        notes.into_sightings()
     }
 
     /// The session that process had before, if it has another now.
@@ -183,8 +229,9 @@ impl Handler {
         for record in records {
             let Some(id) = id(record.text("session.id")) else { continue };
             let mut notes = Notes::of(signal, id).stamped(telemetry::happened(&record));
-            self.with_session(signal, &mut notes, |session, notes, _| {
-                telemetry::take(session, notes, &record)
+            let whose = Whose::Prompt(record.text("prompt.id"));
+            self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
+                telemetry::take(&mut terminal.session, notes, &record)
             });
             sightings.extend(notes.into_sightings());
             // One at a time: a body that names thousands would else be searched once for each.
@@ -226,7 +273,9 @@ impl Handler {
             return Vec::new();
         };
         let mut notes = Notes::of(signal, id.clone());
-        let understood = self.with_session(signal, &mut notes, |session, notes, _| {
+        let whose = Whose::Prompt(None);
+        let understood = self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
+            let session = &mut terminal.session;
             session.stream = true;
             early_prompt(stream, session, notes);
             if prompt {
@@ -254,41 +303,57 @@ impl Handler {
         let Some(id) = id(report.session_id.as_deref()).or(by_pid) else {
             return self.not_understood(signal, None);
         };
-        let mut notes = Notes::of(signal, id);
-        self.with_session(signal, &mut notes, |session, notes, _| {
-            match seen {
-                ProcessSighting::Seen(process) => notes.tell_main(Fact::ProcessSeen { process }),
-                ProcessSighting::Missing => notes.tell_main(Fact::ProcessMissing),
-                ProcessSighting::Exited(process) => {
-                    let was_last = session.holders.exited(notes.now, process.as_ref());
-                    if let Some(process) = process {
-                        notes.tell_main(Fact::ProcessGone { process });
-                    }
-                    if was_last {
-                        session.ended(notes, report.exit_code);
-                    }
-                }
+        let mut notes = Notes::of(signal, id.clone());
+        let exited = matches!(seen, ProcessSighting::Exited(_));
+        let known = self.sessions.get_mut(&id);
+        let is_another = exited
+            && report
+                .pid
+                .zip(known)
+                .is_some_and(|(pid, known)| known.any_known() && known.open_with(pid).is_none());
+        if is_another {
+            // Whoever it was, others are known to have the session open, or it left before.
+            if let ProcessSighting::Exited(Some(process)) = seen {
+                notes.tell_main(Fact::ProcessGone { process });
             }
+            return notes.into_sightings();
+        }
+        let whose = match report.pid {
+            Some(pid) if !matches!(seen, ProcessSighting::Missing) => Whose::Process(pid),
+            Some(_) | None => Whose::Prompt(None),
+        };
+        self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
+            process(terminal, notes, seen, report.exit_code);
             true
         });
         notes.into_sightings()
     }
 
-    /// Lets `take` at the session, a new one if need be, and keeps that one only if it was
-    /// understood. `take` is told whether the session is new.
-    fn with_session(
+    /// Lets `take` at the process that the signal is of, in a new session if need be, and keeps
+    /// that one only if it was understood. `take` is told whether the session is new.
+    fn with_terminal(
         &mut self,
         signal: &Signal<'_>,
         notes: &mut Notes,
-        take: impl FnOnce(&mut Session, &mut Notes, bool) -> bool,
+        whose: Whose<'_>,
+        take: impl FnOnce(&mut Terminal, &mut Notes, bool) -> bool,
     ) -> bool {
         let known = self.sessions.remove(&notes.session());
         let first = known.is_none();
-        let mut session = known.unwrap_or_default();
-        let understood = take(&mut session, notes, first);
+        let mut terminals = known.unwrap_or_default();
+        let understood = match terminals.of(signal.at, whose) {
+            Some(terminal) => {
+                notes.lead = terminal.lead.clone();
+                let understood = take(terminal, notes, first);
+                terminal.session.heard_at = terminal.session.heard_at.max(signal.at);
+                understood
+            }
+            // It is news of a process that has left, or nobody's: it changes nothing.
+            None => true,
+        };
+        terminals.let_go(notes);
         if understood || !first {
-            session.heard_at = session.heard_at.max(signal.at);
-            self.sessions.insert(notes.session(), session);
+            self.sessions.insert(notes.session(), terminals);
         }
         understood
     }
@@ -311,9 +376,40 @@ impl Handler {
 
     fn forget_oldest(&mut self, sightings: &mut Vec<Sighting>) {
         while self.sessions.len() > SESSIONS_MAX {
-            let oldest = self.sessions.iter().min_by_key(|(_, session)| session.heard_at);
+            let oldest = self.sessions.iter().min_by_key(|(_, known)| known.heard_at());
             let Some(id) = oldest.map(|(id, _)| id.clone()) else { return };
-            sightings.extend(self.sessions.remove(&id).into_iter().flat_map(Session::last_words));
+            let forgotten = self.sessions.remove(&id).into_iter();
+            let sessions = forgotten.flat_map(Terminals::into_sessions);
+            sightings.extend(sessions.flat_map(Session::last_words));
+        }
+    }
+}
+
+/// What a watcher saw of a session's process.
+fn process(
+    terminal: &mut Terminal,
+    notes: &mut Notes,
+    seen: ProcessSighting,
+    exit_code: Option<i32>,
+) {
+    match seen {
+        ProcessSighting::Seen(process) => {
+            terminal.key.get_or_insert_with(|| process.clone());
+            notes.tell_main(Fact::ProcessSeen { process });
+        }
+        ProcessSighting::Missing => notes.tell_main(Fact::ProcessMissing),
+        ProcessSighting::Exited(process) => {
+            let session = &mut terminal.session;
+            let was_last = session.holders.exited(notes.now, process.as_ref());
+            let leaves = was_last || (session.process_known && process.is_some());
+            if let Some(process) = process {
+                notes.tell_main(Fact::ProcessGone { process });
+            }
+            if leaves {
+                // Its supervisor starts another for the same session.
+                let respawns = terminal.is_job;
+                session.leaving = Some(Leaving { exit_code, respawns });
+            }
         }
     }
 }
@@ -325,6 +421,11 @@ fn early_prompt(stream: &mut Stream, session: &mut Session, notes: &mut Notes) {
     session.turn_started(notes, Prompt { id: None, text: Some(&text), by_machine: false });
     stream.running = true;
     notes.at = now;
+}
+
+/// `jobs/<id>/state.json`, wherever the client's folder is.
+fn is_job(file: &str) -> bool {
+    file.ends_with("/state.json") && file.contains("jobs/")
 }
 
 fn id(text: Option<&str>) -> Option<Arc<str>> {

@@ -12,7 +12,7 @@ use super::failure::failure;
 use super::holders;
 use super::notes::Notes;
 use super::request::{Kind, ask, unbound_id};
-use super::session::{Prompt, Session};
+use super::session::{Leaving, Prompt, Session};
 use super::wire::Hook;
 use crate::excerpt::head;
 
@@ -64,7 +64,8 @@ pub fn take(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) 
         "Notification" => notification(session, notes, hook),
         "Elicitation" => elicitation(session, notes, &agent, hook),
         "ElicitationResult" => {
-            session.requests.resolve(notes, elicitation_id(hook).as_str());
+            let request = elicitation_id(notes, hook);
+            session.requests.resolve(notes, request.as_str());
         }
         event if SILENT.contains(&event) => silent(session, notes, hook, first),
         _ => return false,
@@ -88,11 +89,19 @@ fn about(session: &mut Session, notes: &mut Notes, hook: &Hook) {
 }
 
 fn silent(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) {
-    if first {
-        // Heard of for the first time, and not by its start: hooks over HTTP get none.
-        notes.tell_main(Fact::SessionStarted { process: None });
+    let event = hook.hook_event_name.as_deref().unwrap_or_default();
+    // Heard of for the first time, and not by its start: hooks over HTTP get none. What may come
+    // at any time says only that it exists.
+    match event {
+        "InstructionsLoaded" | "Setup" if first => {
+            notes.tell_main(Fact::SessionStarted { process: None });
+        }
+        "TaskCreated" | "TaskCompleted" | "MessageDisplay" if first => {
+            notes.tell_main(Fact::LlmStarted);
+        }
+        _ => {}
     }
-    if hook.hook_event_name.as_deref() == Some("TaskCompleted") {
+    if event == "TaskCompleted" {
         let subject = hook.task_subject.as_deref().map(|subject| head(subject, 200).into());
         notes.tell_main(Fact::TaskCompleted { subject });
     }
@@ -127,8 +136,8 @@ fn session_end(session: &mut Session, notes: &mut Notes, hook: &Hook) {
         _ => None,
     };
     session.release(notes);
-    if session.holders.ended(notes.now, kind) {
-        session.ended(notes, None);
+    if session.process_known || session.holders.ended(notes.now, kind) {
+        session.leaving = Some(Leaving::default());
     }
 }
 
@@ -166,7 +175,7 @@ fn permission_request(session: &mut Session, notes: &mut Notes, agent: &AgentId,
             let known = session.requests.of_call(call.as_str());
             (known.unwrap_or_else(|| RequestId::new(call.as_str())), Some(call))
         }
-        Match::Unknown => (unbound_id(agent, tool, input), None),
+        Match::Unknown => (unbound_id(notes, agent, tool, input), None),
         Match::Settled => return,
     };
     let waits = session.registered.waits_since().is_some_and(|since| since >= session.moved_at);
@@ -186,11 +195,17 @@ fn denied(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook
 fn post_tool(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook, ok: bool) {
     let (tool, input) = (hook.tool_name.as_deref(), hook.tool_input.as_ref());
     session.requests.resolve_run(notes, agent, tool, input);
+    let call = hook.tool_use_id.as_deref();
+    // Settings may ask for no other hook of a tool. One that is told late begins nothing.
+    let is_late = call.is_some_and(|call| session.calls.has_ended(call));
+    if !is_late && hook.is_interrupt != Some(true) {
+        session.works(notes, agent);
+    }
     if let Some(result) = &hook.tool_response {
         session.background.note_result(result);
         finished_subagent(session, notes, result);
     }
-    if let Some(call) = hook.tool_use_id.as_deref() {
+    if let Some(call) = call {
         let end = match ok {
             true => End::by_result(hook.tool_response.as_ref()),
             false => End::by_error(hook.error.as_deref()),
@@ -227,6 +242,11 @@ fn stop(session: &mut Session, notes: &mut Notes, hook: &Hook) {
     let timers = hook.session_crons.as_ref().map_or(0, Vec::len);
     if let Some(tasks) = &hook.background_tasks {
         session.background.replace(tasks, timers);
+        // Where only a stream tells of subagents they go by other names.
+        if !session.stream {
+            let running: Vec<&str> = tasks.iter().filter_map(|task| task.id.as_deref()).collect();
+            session.subagents_are(notes, &running);
+        }
     }
     session.compaction_ended(notes);
     notes.at = session.calls.after_ends(&AgentId::MAIN, notes.at);
@@ -259,13 +279,13 @@ fn notification(session: &mut Session, notes: &mut Notes, hook: &Hook) {
 fn elicitation(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
     let server = hook.mcp_server_name.as_deref().unwrap_or("mcp");
     let ask = ask(None, server, None, hook.message.as_deref());
-    let request = elicitation_id(hook);
+    let request = elicitation_id(notes, hook);
     session.requests.ask(notes, agent, Kind::Question, request, Stage::Waiting, ask);
 }
 
-fn elicitation_id(hook: &Hook) -> RequestId {
+fn elicitation_id(notes: &Notes, hook: &Hook) -> RequestId {
     let id = hook.elicitation_id.as_deref().or(hook.mcp_server_name.as_deref());
-    RequestId::new(format!("elicitation:{}", head(id.unwrap_or("mcp"), 128)))
+    notes.request_id(format!("elicitation:{}", head(id.unwrap_or("mcp"), 128)))
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@
 //! - Esc and a rejected dialog fire no hook; the transcript and the registry tell.
 //! - `Stop` with background tasks is no end; `SubagentStop` of no type is a compaction's.
 //! - A prompt typed while a tool runs is queued and starts no turn.
-//! - One session may be held by a terminal and by a `-p` at once; `SessionEnd` names no process.
+//! - One session may be open in several processes at once: each has its own requests, calls and
+//!   turn (`terminals`). Where hooks tell no process, `holders` counts kinds of them.
 
 mod background;
 mod call;
@@ -35,6 +36,7 @@ mod session;
 mod story;
 mod stream;
 mod telemetry;
+mod terminals;
 mod transcript;
 pub mod usage;
 mod wire;

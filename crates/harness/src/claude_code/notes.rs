@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use qd_session::id::AgentId;
+use qd_session::id::{AgentId, RequestId};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Fact};
 
@@ -11,6 +11,8 @@ use crate::signal::{Direction, Sighting, Signal};
 #[derive(Debug)]
 pub struct Notes {
     session: Arc<str>,
+    /// Which main agent is meant: that of the process the signal is of.
+    pub lead: AgentId,
     /// When the signal reached us: what timers count from.
     pub now: Timestamp,
     /// When what it tells happened.
@@ -25,6 +27,7 @@ impl Notes {
     pub fn of(signal: &Signal<'_>, session: Arc<str>) -> Self {
         Self {
             session,
+            lead: AgentId::MAIN,
             now: signal.at,
             at: signal.at,
             // What is written to an agent answers what it said in the same millisecond.
@@ -86,6 +89,14 @@ impl Notes {
         self.list.push(sighting);
     }
 
+    /// A request's id that is the same for each process, made its own.
+    pub fn request_id(&self, id: String) -> RequestId {
+        match self.lead.terminal_pid() {
+            Some(pid) => RequestId::new(format!("{id}@{pid}")),
+            None => RequestId::new(id),
+        }
+    }
+
     /// What was noted before and may be known now.
     pub fn add(&mut self, sightings: impl IntoIterator<Item = Sighting>) {
         self.list.extend(sightings);
@@ -99,7 +110,7 @@ impl Notes {
                 at: self.at,
                 seq: self.seq,
                 source: self.source,
-                agent: agent.clone(),
+                agent: if agent.is_main() { self.lead.clone() } else { agent.clone() },
                 fact,
             },
         }

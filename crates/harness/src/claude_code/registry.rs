@@ -10,56 +10,57 @@ use qd_session::monitor::{Fact, Place};
 use super::holders::Kind as Holder;
 use super::notes::Notes;
 use super::request::Kind;
-use super::session::Session;
+use super::session::{HOLD_MS, Leaving, Session};
 use super::wire::Registry;
 use crate::excerpt::head;
 use crate::process::process_key;
-
-/// Most processes of one session remembered; a session is seldom open twice.
-const PROCESSES_MAX: usize = 8;
 
 /// Hooks are stamped when they arrive, a little after the registry: what began this much later
 /// than a status may still be what the status is about.
 const HOOK_DELAY_MS: u64 = 1_000;
 
-/// The last status of each process.
+/// Between the end of work in the background and the turn that it wakes, the client calls itself
+/// idle for up to 652 ms.
+const WAKE_MS: u64 = 1_000;
+
+/// The last status of the process.
 #[derive(Debug, Default)]
 pub struct Registered {
-    processes: Vec<Process>,
+    seen: bool,
+    status: Option<Status>,
 }
 
 #[derive(Debug)]
-struct Process {
-    pid: u64,
+struct Status {
     changed_at: Timestamp,
-    waiting: bool,
+    waits: bool,
+    is_busy: bool,
+    is_panel: bool,
 }
 
 impl Registered {
-    /// Since when one of them waits for a person.
+    /// Since when it waits for a person.
     pub fn waits_since(&self) -> Option<Timestamp> {
-        let waiting = self.processes.iter().filter(|process| process.waiting);
-        waiting.map(|process| process.changed_at).max()
+        self.status.as_ref().filter(|status| status.waits).map(|status| status.changed_at)
     }
 
-    fn knows(&self, pid: u64) -> bool {
-        self.processes.iter().any(|process| process.pid == pid)
+    /// The person has opened a panel, and the client waits for them.
+    pub fn is_panel(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| status.is_panel)
     }
 
-    /// True if that process had no such status, or an older one.
-    fn is_news(&mut self, pid: u64, changed_at: Timestamp, waiting: bool) -> bool {
-        if let Some(known) = self.processes.iter_mut().find(|process| process.pid == pid) {
-            let news = changed_at > known.changed_at;
-            if news {
-                (known.changed_at, known.waiting) = (changed_at, waiting);
-            }
-            return news;
+    pub fn is_busy(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| status.is_busy)
+    }
+
+    /// True if it had no such status, or an older one.
+    fn is_news(&mut self, status: Status) -> bool {
+        let known = self.status.as_ref();
+        let news = known.is_none_or(|known| status.changed_at > known.changed_at);
+        if news {
+            self.status = Some(status);
         }
-        if self.processes.len() == PROCESSES_MAX {
-            self.processes.remove(0);
-        }
-        self.processes.push(Process { pid, changed_at, waiting });
-        true
+        news
     }
 }
 
@@ -69,17 +70,29 @@ pub fn changed_at(file: &Registry) -> Option<Timestamp> {
 }
 
 pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
+    if file.removed == Some(true) {
+        // The client takes it away when it leaves.
+        session.leaving = Some(Leaving::default());
+        return;
+    }
     if let Some(kind) = file.entrypoint.as_deref().and_then(Holder::of_entrypoint) {
         session.holders.seen(kind);
     }
     about(session, notes, file);
-    let pid = file.pid.unwrap_or_default();
+    let first = session.registered.status.is_none();
     let status = file.status.as_deref().unwrap_or_default();
-    let first = !session.registered.knows(pid);
-    if !session.registered.is_news(pid, notes.at, status == "waiting") {
+    // A panel that the person opened needs nobody: they sit in front of it.
+    let is_panel = file.waiting_for.as_deref() == Some("dialog open");
+    let (waits, is_busy) = (status == "waiting" && !is_panel, status == "busy");
+    let now = Status { changed_at: notes.at, waits, is_busy, is_panel };
+    // At its start a client has none.
+    let news = !status.is_empty() && session.registered.is_news(now);
+    if !news && session.registered.seen {
         return;
     }
-    if file.pid.is_some() {
+    session.registered.seen = true;
+    session.stays();
+    if let Some(pid) = file.pid {
         notes.tell_main(Fact::ProcessSeen { process: process_key(pid, file.proc_start.as_ref()) });
     }
     if let Some(started_at) = file.started_at.map(Timestamp) {
@@ -88,14 +101,9 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
         notes.tell_at(started_at, &AgentId::MAIN, started);
     }
     match status {
+        "waiting" if is_panel && session.requests.is_empty() => {}
         "waiting" => waiting(session, notes, file.waiting_for.as_deref()),
-        "busy" => {
-            answered(session, notes);
-            // With the turn over, it is its subagents that are busy.
-            if !session.is_delegating() {
-                notes.tell_main(Fact::LlmStarted);
-            }
-        }
+        "busy" => busy(session, notes),
         "shell" => {
             answered(session, notes);
             if session.background.count() == 0 {
@@ -138,17 +146,42 @@ fn answered(session: &mut Session, notes: &mut Notes) {
     }
 }
 
-/// The file is ahead of the transcript by some ten milliseconds: where a turn was under way, how
-/// it ended is about to be told, and until then "idle" would call a person for nothing.
-fn idle(session: &mut Session, notes: &mut Notes, first: bool) {
+/// At its prompt a client is busy for a moment with `/clear` and the like. What lasts is work,
+/// also where no prompt was heard of: a command that the person runs with `!`.
+fn busy(session: &mut Session, notes: &mut Notes) {
+    let is_answer = session.requests.any_until(notes.at);
     answered(session, notes);
+    if session.is_delegating() {
+        // With the turn over, it is its subagents that are busy.
+    } else if session.is_at_rest() && !is_answer {
+        session.hold(notes, HOLD_MS, notes.sighting(&AgentId::MAIN, Fact::LlmStarted));
+    } else {
+        notes.tell_main(Fact::LlmStarted);
+    }
+}
+
+/// The file is ahead of the transcript by some ten milliseconds: where a turn was under way, how
+/// it ended is about to be told, and until then "idle" would call a person for nothing. What was
+/// asked is over with the turn, and not before: else it would look like work meanwhile.
+fn idle(session: &mut Session, notes: &mut Notes, first: bool) {
+    // A moment of being busy that is over before it was told was none.
+    let was_busy = !session.drop_held_work(notes.at);
+    let is_settled = (session.is_idle() || !was_busy) && session.requests.is_empty();
+    let delegated = session.delegates();
+    let mut told = session.requests.resolutions_until(notes, notes.at);
+    told.extend(session.subagents_over(notes));
     let background = session.background.registry_idle();
     let end = Fact::TurnCompleted { last_message: None, background, cut_off: false };
-    if first || session.is_idle() {
+    told.push(notes.sighting(&AgentId::MAIN, end));
+    session.rest(notes.at);
+    if first || (is_settled && !delegated) {
         session.release(notes);
-        notes.tell(&AgentId::MAIN, end);
-    } else {
-        session.hold(notes, notes.sighting(&AgentId::MAIN, end));
+        notes.add(told);
+        return;
+    }
+    let hold_ms = if delegated { WAKE_MS } else { HOLD_MS };
+    for sighting in told {
+        session.hold(notes, hold_ms, sighting);
     }
 }
 
@@ -191,7 +224,6 @@ mod tests {
 
     #[test]
     fn a_dialog_of_any_kind_needs_you() {
-        Story::prompted().registry(900, 800, "waiting", "dialog open").shows("needs_permission");
         Story::prompted().registry(900, 800, "waiting", "input needed").shows("awaiting_input");
     }
 

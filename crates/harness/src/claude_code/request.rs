@@ -27,10 +27,10 @@ const REQUESTS_MAX: usize = 64;
 const DIALOG: &str = "dialog";
 
 /// The request of an agent of which only a dialog is known.
-pub fn dialog_id(agent: &AgentId) -> RequestId {
+pub fn dialog_id(notes: &Notes, agent: &AgentId) -> RequestId {
     match agent.is_main() {
-        true => RequestId::new(DIALOG),
-        false => RequestId::new(format!("{DIALOG}:{}", agent.as_str())),
+        true => notes.request_id(DIALOG.to_owned()),
+        false => notes.request_id(format!("{DIALOG}:{}", agent.as_str())),
     }
 }
 
@@ -90,7 +90,7 @@ struct Review {
 impl Pending {
     /// Nothing is known of it but that a person is asked.
     fn is_dialog(&self) -> bool {
-        self.ask.call.is_none() && self.id == dialog_id(&self.agent)
+        self.ask.call.is_none() && self.ask.tool.is_none()
     }
 }
 
@@ -176,7 +176,8 @@ impl Requests {
         };
         let Some(Pending { kind, ask, .. }) = self.take(is_open) else { return };
         notes.afterwards(|notes| {
-            self.ask(notes, to, kind, dialog_id(to), Stage::Waiting, ask);
+            let id = dialog_id(notes, to);
+            self.ask(notes, to, kind, id, Stage::Waiting, ask);
         });
     }
 
@@ -232,6 +233,17 @@ impl Requests {
     /// Tells that all is answered that was asked by then. The calls they held up are returned.
     pub fn resolve_until(&mut self, notes: &mut Notes, until: Timestamp) -> Vec<CallId> {
         self.resolve_where(notes, |pending| pending.asked_at <= until)
+    }
+
+    /// The answers to all that was asked by then, to be told when it is certain what follows.
+    pub fn resolutions_until(&mut self, notes: &Notes, until: Timestamp) -> Vec<Sighting> {
+        let gone = self.list.extract_if(.., |pending| pending.asked_at <= until);
+        gone.map(|pending| notes.sighting(&pending.agent, pending.kind.resolved(pending.id)))
+            .collect()
+    }
+
+    pub fn any_until(&self, until: Timestamp) -> bool {
+        self.list.iter().any(|pending| pending.asked_at <= until)
     }
 
     fn resolve_where(&mut self, notes: &mut Notes, gone: impl Fn(&Pending) -> bool) -> Vec<CallId> {
@@ -308,8 +320,8 @@ fn reading(tool: &str, input: &Value) -> Option<String> {
 }
 
 /// An id for a request whose call is not known: the same for the same request told twice.
-pub fn unbound_id(agent: &AgentId, tool: &str, input: Option<&Value>) -> RequestId {
+pub fn unbound_id(notes: &Notes, agent: &AgentId, tool: &str, input: Option<&Value>) -> RequestId {
     let text: Arc<str> = input.map_or_else(|| "".into(), input_text);
     let hash = hash(text.as_bytes());
-    RequestId::new(format!("{}:{}:{hash:016x}", agent.as_str(), head(tool, 64)))
+    notes.request_id(format!("{}:{}:{hash:016x}", agent.as_str(), head(tool, 64)))
 }

@@ -7,7 +7,7 @@ mod turn;
 
 use std::sync::Arc;
 
-use qd_session::id::AgentId;
+use qd_session::id::{AgentId, ProcessKey};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::Fact;
 
@@ -25,10 +25,16 @@ use crate::signal::Sighting;
 
 /// How long the end of a turn, or a rejection, is held back. Another Stop hook's veto and the
 /// interrupt after a rejected dialog follow within a few dozen milliseconds.
-const HOLD_MS: u64 = 300;
+pub const HOLD_MS: u64 = 300;
 
-/// Most events held back at once; more than an end from each source never are.
-const HELD_MAX: usize = 16;
+/// Most events held back at once: ends from each source, of the session and its subagents.
+const HELD_MAX: usize = 128;
+
+/// How long after its totals a client that has not left would say something else.
+const LEAVING_MS: u64 = 1_000;
+
+/// How long the supervisor of background sessions may take to replace a worker. It waits 10 s.
+const RESPAWN_MS: u64 = 30_000;
 
 /// Most subagents whose start was told.
 const SUBAGENTS_MAX: usize = 64;
@@ -41,11 +47,16 @@ pub struct Session {
     pub background: Background,
     pub holders: Holders,
     pub registered: Registered,
+    /// Another process has the session open, too.
+    pub shared: bool,
+    /// It is known which process this is, so that its end is not guessed.
+    pub process_known: bool,
+    /// Its hooks name their process: its end will be told by one, or by its exit.
+    pub hooks_known: bool,
+    /// The process has said that it leaves, or was seen to.
+    pub leaving: Option<Leaving>,
     /// Its JSON stream is seen: there, `can_use_tool` tells who is asked, and nothing else does.
     pub stream: bool,
-    /// The time of the last transcript line that had one, and how many without came after it.
-    pub line_at: Timestamp,
-    pub untimed: u32,
     /// When something last went forward: a dialog from before it is not open any more.
     pub moved_at: Timestamp,
     /// Something was taken from the queue, and no turn has shown yet: it may be a command.
@@ -58,14 +69,32 @@ pub struct Session {
     compacting: bool,
     said: Option<Said>,
     held: Vec<Held>,
+    /// The session's end, if nothing is heard of it by then.
+    ending: Option<Held>,
     subagents: Vec<Arc<str>>,
     about: About,
+}
+
+/// A process lets go of the session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Leaving {
+    pub exit_code: Option<i32>,
+    /// It was lost, and is about to be replaced.
+    pub respawns: bool,
 }
 
 #[derive(Debug)]
 struct Held {
     due: Timestamp,
     sighting: Sighting,
+}
+
+impl Held {
+    /// What is certain only then happened then.
+    fn told_at(mut self, at: Timestamp) -> Sighting {
+        self.sighting.event.at = at;
+        self.sighting
+    }
 }
 
 impl Session {
@@ -97,6 +126,17 @@ impl Session {
         notes.tell(&AgentId::sub(id), Fact::SubagentStarted { kind });
     }
 
+    /// It was at work before a restart.
+    pub fn subagent_recalled(&mut self, id: &str) {
+        if self.subagents.len() < SUBAGENTS_MAX {
+            self.subagents.push(head(id, 128).into());
+        }
+    }
+
+    pub fn has_subagent(&self, id: &str) -> bool {
+        self.subagents.iter().any(|known| **known == *id)
+    }
+
     pub fn subagent_ended(&mut self, notes: &mut Notes, id: &str) {
         let agent = AgentId::sub(id);
         self.subagents.retain(|known| **known != *id);
@@ -126,6 +166,24 @@ impl Session {
         self.settle(notes, &AgentId::MAIN);
     }
 
+    /// The ends of all subagents, to be told when that is certain.
+    pub fn subagents_over(&mut self, notes: &Notes) -> Vec<Sighting> {
+        let over = std::mem::take(&mut self.subagents);
+        over.into_iter().map(|id| notes.sighting(&AgentId::sub(id), Fact::SubagentEnded)).collect()
+    }
+
+    /// The client's own list of what runs on is the truth: its other subagents have ended.
+    pub fn subagents_are(&mut self, notes: &mut Notes, running: &[&str]) {
+        let (kept, over) = std::mem::take(&mut self.subagents)
+            .into_iter()
+            .partition(|known| running.contains(&&**known));
+        self.subagents = kept;
+        let over: Vec<Arc<str>> = over;
+        for id in over {
+            self.subagent_ended(notes, &id);
+        }
+    }
+
     fn subagents_lost(&mut self, notes: &mut Notes) {
         for id in std::mem::take(&mut self.subagents) {
             notes.tell(&AgentId::sub(id), Fact::SubagentEnded);
@@ -135,8 +193,73 @@ impl Session {
     /// The session is over; what was held back is told with it.
     pub fn ended(&mut self, notes: &mut Notes, exit_code: Option<i32>) {
         self.release(notes);
+        if !notes.lead.is_main() {
+            notes.tell_main(Fact::SubagentEnded);
+        }
         notes.tell_main(Fact::SessionEnded { process: None, exit_code });
+        self.forget(notes);
+    }
+
+    /// Its process has left, and others have the session open.
+    pub fn left(&mut self, notes: &mut Notes, process: Option<ProcessKey>) {
+        self.release(notes);
+        notes.tell_main(Fact::SubagentEnded);
+        if let Some(process) = process {
+            let process = Some(process);
+            notes.tell_main(Fact::SessionEnded { process, exit_code: None });
+        }
+        self.forget(notes);
+    }
+
+    /// The client wrote its totals, as it does when it leaves. Where nothing will tell better,
+    /// that is believed if no word of it follows.
+    pub fn totals_written(&mut self, notes: &mut Notes) {
+        if self.hooks_known || self.shared || self.registered.is_panel() {
+            return;
+        }
+        self.ends_in(notes, LEAVING_MS);
+    }
+
+    fn ends_in(&mut self, notes: &Notes, hold_ms: u64) {
+        let ended = Fact::SessionEnded { process: None, exit_code: None };
+        let due = notes.now.plus_ms(hold_ms);
+        self.ending = Some(Held { due, sighting: notes.sighting(&AgentId::MAIN, ended) });
+    }
+
+    /// The worker of a background session was killed: another takes its place, unless none comes.
+    pub fn worker_lost(&mut self, notes: &mut Notes) {
+        self.release(notes);
+        self.forget(notes);
+        self.idle = true;
+        self.background.launched("worker");
+        notes.afterwards(|notes| {
+            notes.tell_main(Fact::LlmStarted);
+            let background = Some(1);
+            let end = Fact::TurnCompleted { last_message: None, background, cut_off: false };
+            notes.tell_next(&AgentId::MAIN, end);
+        });
+        self.ends_in(notes, RESPAWN_MS);
+    }
+
+    /// An end that was held back is certain.
+    pub fn release_end(&mut self, notes: &mut Notes) {
+        let at = notes.at;
+        notes.add(self.ending.take().map(|ending| ending.told_at(at)));
+    }
+
+    /// It is there after all.
+    pub fn stays(&mut self) {
+        self.ending = None;
+    }
+
+    /// What was open in the process is over with it.
+    fn forget(&mut self, notes: &mut Notes) {
         self.subagents_lost(notes);
+        self.held.clear();
+        self.ending = None;
+        self.holders = Holders::default();
+        self.registered = Registered::default();
+        self.idle = false;
         self.calls.clear();
         self.requests.clear();
         self.background.clear();
@@ -145,16 +268,29 @@ impl Session {
         self.turn = None;
     }
 
-    pub fn hold(&mut self, notes: &Notes, sighting: Sighting) {
+    pub fn hold(&mut self, notes: &Notes, hold_ms: u64, sighting: Sighting) {
         if self.held.len() < HELD_MAX {
-            self.held.push(Held { due: notes.now.plus_ms(HOLD_MS), sighting });
+            self.held.push(Held { due: notes.now.plus_ms(hold_ms), sighting });
         }
+    }
+
+    /// Forgets work from before that time which was not told yet. True if there was any.
+    pub fn drop_held_work(&mut self, until: Timestamp) -> bool {
+        let len = self.held.len();
+        self.held.retain(|held| {
+            let event = &held.sighting.event;
+            event.fact != Fact::LlmStarted || event.source != Source::Registry || event.at > until
+        });
+        self.held.len() < len
     }
 
     /// The registry said after that time that the turn is over, and is held back.
     fn is_registered_idle_since(&self, at: Timestamp) -> bool {
         let mut told = self.held.iter().map(|held| &held.sighting.event);
-        told.any(|event| event.source == Source::Registry && event.at >= at)
+        told.any(|event| {
+            let is_end = matches!(event.fact, Fact::TurnCompleted { .. });
+            is_end && event.source == Source::Registry && event.at >= at
+        })
     }
 
     /// What was held back is certain, or does not matter any more: something later was told.
@@ -165,7 +301,7 @@ impl Session {
     }
 
     pub fn next_due(&self) -> Option<Timestamp> {
-        let held = self.held.iter().map(|held| held.due).min();
+        let held = self.held.iter().chain(&self.ending).map(|held| held.due).min();
         held.into_iter().chain(self.requests.next_due()).min()
     }
 
@@ -173,6 +309,8 @@ impl Session {
         let mut sightings = self.requests.due(now);
         sightings
             .extend(self.held.extract_if(.., |held| held.due <= now).map(|held| held.sighting));
+        let ending = self.ending.take_if(|ending| ending.due <= now);
+        sightings.extend(ending.map(|ending| ending.told_at(now)));
         sightings
     }
 

@@ -33,6 +33,28 @@ impl Story {
         self.signal(at, Channel::Hook, Direction::FromAgent, None, payload.to_string().as_bytes())
     }
 
+    /// A hook that this process ran.
+    pub fn hook_of(&mut self, at: u64, pid: &str, mut payload: Value) -> &mut Self {
+        payload["session_id"] = "s1".into();
+        let text = payload.to_string();
+        self.signal(at, Channel::Hook, Direction::FromAgent, Some(pid), text.as_bytes())
+    }
+
+    /// The registry file of this process.
+    pub fn registry_of(&mut self, at: u64, pid: u64, status: &str, waiting: &str) -> &mut Self {
+        let file = json!({"pid": pid, "sessionId": "s1", "procStart": "99", "entrypoint": "cli",
+            "startedAt": START, "status": status, "waitingFor": waiting,
+            "statusUpdatedAt": START + at});
+        let text = file.to_string();
+        self.signal(at, Channel::Registry, Direction::FromAgent, None, text.as_bytes())
+    }
+
+    pub fn exited_of(&mut self, at: u64, pid: u64) -> &mut Self {
+        let report = json!({"sessionId": "s1", "pid": pid, "procStart": "99", "exited": true});
+        let text = report.to_string();
+        self.signal(at, Channel::Process, Direction::FromAgent, None, text.as_bytes())
+    }
+
     pub fn prompt(&mut self, at: u64, id: &str, text: &str) -> &mut Self {
         let hook = json!({"hook_event_name": "UserPromptSubmit", "prompt_id": id, "prompt": text});
         self.hook(at, hook)

@@ -83,7 +83,8 @@ pub fn take(session: &mut Session, notes: &mut Notes, line: &Line<'_>, file: Opt
         "custom-title" => title(session, notes, line.custom_title.as_deref(), true),
         "ai-title" => title(session, notes, line.ai_title.as_deref(), false),
         "summary" => title(session, notes, line.summary.as_deref(), false),
-        // The totals are written at exit, and with a cleared session.
+        // The totals are written at exit, with a cleared session, and when `/bg` opens its panel.
+        "cost-state" if session.process_known => session.totals_written(notes),
         "cost-state" => {
             if session.holders.ended(notes.now, None) {
                 session.ended(notes, None);
@@ -151,6 +152,10 @@ fn message(line: &Line<'_>) -> Option<Message> {
 fn user(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &AgentId) {
     if line.is_compact_summary == Some(true) {
         return session.compaction_ended(notes);
+    }
+    if session.shared && line.tool_denial_kind.as_deref() == Some("interrupted") {
+        // A process that resumes the session closes what it finds open; another still has it so.
+        return;
     }
     let Some(message) = message(line) else { return };
     match message.content {
@@ -268,8 +273,9 @@ fn assistant(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &
         return session.turn_failed(notes, agent, failure(error, line.api_error_status, text));
     }
     if message.model.as_deref() == Some("<synthetic>") {
-        // "No response requested.": the client closes a turn that a resume found open.
-        return session.turn_ending(notes, None, false);
+        // "No response requested.": the client closes a turn that a resume found open, also where
+        // it goes on in another process.
+        return if session.shared { () } else { session.turn_ending(notes, None, false) };
     }
     if agent.is_main() {
         session.compaction_ended(notes);

@@ -85,6 +85,9 @@ pub struct Line<'a> {
     pub kind: Option<String>,
     pub subtype: Option<String>,
     pub session_id: Option<String>,
+    pub uuid: Option<String>,
+    /// The line it stands behind: each process writes behind its own.
+    pub parent_uuid: Option<String>,
     pub agent_id: Option<String>,
     pub is_sidechain: Option<bool>,
     pub timestamp: Option<String>,
@@ -199,6 +202,18 @@ pub struct Registry {
     pub waiting_for: Option<String>,
     pub updated_at: Option<u64>,
     pub status_updated_at: Option<u64>,
+    /// The file is gone: its process has ended, or is about to.
+    pub removed: Option<bool>,
+    /// The background job that the process works for.
+    pub job_id: Option<String>,
+}
+
+/// `jobs/<id>/state.json`: what the client's own supervisor says of a background session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Job {
+    pub session_id: Option<String>,
+    pub state: Option<String>,
 }
 
 /// One line of the JSON stream, either way.

@@ -21,7 +21,8 @@ const NOT_A_PERSON: [&str; 4] =
 
 /// What a line says; `place` is where it stands in its file.
 pub fn conversation(line: &[u8], place: u64) -> Vec<Entry> {
-    let Some(line) = payload::read::<wire::Line>(line) else { return Vec::new() };
+    let line = payload::mended(line);
+    let Some(line) = payload::read::<wire::Line>(&line) else { return Vec::new() };
     let at = line.timestamp.as_deref().and_then(rfc3339::timestamp);
     let Some(payload) = line.payload else { return Vec::new() };
     let Ok(payload) = serde_json::from_str::<Value>(payload.get()) else { return Vec::new() };

@@ -23,6 +23,7 @@ use crate::driver::{
     called, failed, unrecognised,
 };
 use crate::excerpt::last_message;
+use crate::payload;
 use crate::usage::Tokens;
 
 #[derive(Debug)]
@@ -432,7 +433,7 @@ impl crate::driver::Driver for Driver {
     }
 
     fn handle_line(&mut self, now: Timestamp, line: &[u8]) -> Vec<Output> {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+        let Ok(message) = serde_json::from_slice::<Value>(&payload::mended(line)) else {
             return vec![unrecognised(line)];
         };
         let mut out = Vec::new();

@@ -29,7 +29,7 @@ pub struct Chat {
 impl Chat {
     /// A chat in one document; none if it is no chat.
     pub fn of_document(document: &[u8]) -> Option<Self> {
-        let document: Value = serde_json::from_slice(document).ok()?;
+        let document: Value = serde_json::from_slice(&payload::mended(document)).ok()?;
         let mut chat = Self::default();
         chat.replace(document.get("messages")?.as_array()?);
         Some(chat)
@@ -37,7 +37,7 @@ impl Chat {
 
     /// Takes a line in; `place` is where it stands in its file.
     pub fn take(&mut self, line: &[u8], place: u64) {
-        let Some(line) = payload::read::<Value>(line) else { return };
+        let Some(line) = payload::read::<Value>(&payload::mended(line)) else { return };
         if let Some(messages) = line["$set"]["messages"].as_array() {
             self.replace(messages);
         } else if let Some(id) = line["$rewindTo"].as_str() {

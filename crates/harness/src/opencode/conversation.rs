@@ -18,8 +18,8 @@ pub struct PartSaid<'a> {
 
 /// What a row says; none for steps, snapshots, reasoning and what is empty.
 pub fn conversation(row: &PartSaid<'_>) -> Option<Entry> {
-    let part: Part = payload::read(row.part)?;
-    let message: Message = payload::read(row.message).unwrap_or_default();
+    let part: Part = payload::read(&payload::mended(row.part))?;
+    let message: Message = payload::read(&payload::mended(row.message)).unwrap_or_default();
     let at = Some(row.at);
     match part.r#type.as_deref()? {
         "text" => {

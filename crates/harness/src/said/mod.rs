@@ -10,7 +10,7 @@ mod gemini_cli;
 use qd_session::moment::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::Harness;
+use crate::{Harness, payload};
 
 /// A prompt or an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,7 @@ impl Listener {
     }
 
     pub fn read(&mut self, harness: Harness, line: &[u8]) -> Vec<Said> {
+        let line = &*payload::mended(line);
         let said = match harness {
             Harness::ClaudeCode => claude_code::read(self, line),
             Harness::Codex => codex::read(self, line),

@@ -54,8 +54,8 @@ fn a_refused_call_is_told_from_one_that_was_cut_short() {
             "Autonomous/acting 4129..4887",
             "NeedsYou/needs_permission 4887..6164",
             "Autonomous/thinking 6164..6180",
-            "NeedsYou/interrupted 6180..6209",
-            "Delivered/session_ended 6209..",
+            "NeedsYou/interrupted 6180..8093",
+            "Delivered/session_ended 8093..",
         ]
     );
     let run = |name| told(name).remove(0);

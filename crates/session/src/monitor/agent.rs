@@ -145,6 +145,12 @@ impl Agent {
         self.work > self.over(session_end)
     }
 
+    /// It has ended and not come back: a subagent by working, a main agent also by being there.
+    fn has_left(&self) -> bool {
+        let back = if self.id.leads() { self.work.max(self.completed) } else { self.work };
+        self.ended.happened() && self.ended >= back
+    }
+
     /// What this stamp or an older one says of tools and requests is settled.
     pub fn boundary(&self) -> Stamp {
         self.turn.max(self.closed())
@@ -152,7 +158,7 @@ impl Agent {
 
     /// What it does, given when its session last ended.
     pub fn activity(&self, session_end: Stamp) -> Activity<'_> {
-        if self.ended.happened() && self.ended >= self.work {
+        if self.has_left() {
             return Activity::Ended;
         }
         let over = self.over(session_end);

@@ -396,24 +396,51 @@ fn agent_of<'a>(main: &'a Agent, subagents: &'a [Agent], id: &AgentId) -> Option
 
 /// Reading.
 impl Monitor {
+    /// The main agent. Where several processes have the session open each has one: the one whose
+    /// turn failed and was not followed by another, else one at work, else the last at work.
     pub fn main_agent(&self) -> &Agent {
-        &self.main
+        let leads = || self.subagents.iter().filter(|agent| agent.id.leads()).chain([&self.main]);
+        let newest_turn = leads().map(|agent| agent.turn).max().unwrap_or_default();
+        let end = self.last_end();
+        let front = leads().max_by_key(|agent| {
+            let rank = match agent.activity(end) {
+                Activity::Ended => 0,
+                Activity::Starting => 1,
+                Activity::Idle(TurnEnd::Failed(_)) if agent.closed() >= newest_turn => 4,
+                Activity::Idle(_) => 2,
+                Activity::Thinking
+                | Activity::Acting(_)
+                | Activity::Compacting
+                | Activity::Retrying(_) => 3,
+            };
+            (rank, agent.work.max(agent.closed()))
+        });
+        front.unwrap_or(&self.main)
     }
 
-    pub fn subagents(&self) -> &[Agent] {
-        &self.subagents
+    /// All that a main agent has started; those of other processes are none.
+    pub fn subagents(&self) -> impl Iterator<Item = &Agent> {
+        self.subagents.iter().filter(|agent| !agent.id.leads())
+    }
+
+    /// The processes beside the first that have the session open, and are known to have agents
+    /// that did something.
+    pub fn terminals(&self) -> impl Iterator<Item = u64> {
+        let end = self.last_end();
+        let open = move |agent: &&Agent| agent.activity(end) != Activity::Ended;
+        self.subagents.iter().filter(open).filter_map(|agent| agent.id.terminal_pid())
     }
 
     /// What the main agent does.
     pub fn activity(&self) -> Activity<'_> {
-        self.main.activity(self.last_end())
+        self.main_agent().activity(self.last_end())
     }
 
     /// Subagents that still work, the newest last.
     pub fn working_subagents(&self) -> Vec<&Agent> {
         let end = self.last_end();
         let mut working: Vec<&Agent> =
-            self.subagents.iter().filter(|agent| agent.is_working(end)).collect();
+            self.subagents().filter(|agent| agent.is_working(end)).collect();
         working.sort_by_key(|agent| agent.work);
         working
     }

@@ -165,9 +165,10 @@ fn asked(monitor: &Monitor, request: &Open<'_>) -> Verdict {
                 serde_json::from_str::<Value>(text).unwrap_or_else(|_| Value::from(text))
             }),
         );
-    let verdict = match request.agent.is_main() {
-        true => verdict,
-        false => verdict.with("agent", request.agent.as_str()),
+    let verdict = match (request.agent.terminal_pid(), request.agent.is_main()) {
+        (Some(pid), _) => verdict.with("terminal", pid),
+        (None, true) => verdict,
+        (None, false) => verdict.with("agent", request.agent.as_str()),
     };
     if waiting > 1 { verdict.with("waiting", waiting as u64) } else { verdict }
 }

@@ -431,7 +431,7 @@ fn what_can_grow_is_bounded() {
         monitor.apply(&sub);
     }
     assert_eq!(monitor.open_requests().count(), REQUESTS_MAX);
-    assert_eq!(monitor.subagents().len(), SUBAGENTS_MAX);
+    assert_eq!(monitor.subagents().count(), SUBAGENTS_MAX);
     assert_eq!(monitor.main_agent().tools.len(), TOOL_SPANS_MAX);
 }
 
@@ -476,7 +476,8 @@ fn in_a_tie_the_end_wins() {
 #[test]
 fn a_subagent_that_ended_is_ended_until_it_works_again() {
     let sub = |monitor: &Monitor| {
-        matches!(monitor.subagents()[0].activity(monitor.last_end()), Activity::Ended)
+        let sub = monitor.subagents().next().expect("there is one");
+        matches!(sub.activity(monitor.last_end()), Activity::Ended)
     };
     let mut monitor = told(&[event("sub:subagent_started", Timestamp(1))]);
     assert!(!sub(&monitor));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::call::{End, about, starts_agent};
 use super::super::notes::Notes;
 use super::super::request::{Kind, ask, dialog_id};
-use super::Session;
+use super::{HOLD_MS, Session};
 use crate::excerpt::head;
 
 /// Longest text of a dialog that is shown.
@@ -83,8 +83,8 @@ impl Session {
         self.requests.settle_call(id);
         let Some(agent) = self.calls.end(notes.now, agent, id) else { return };
         let end = Fact::ToolCompleted { call: CallId::new(id), ok: false, exit_code: None };
-        self.hold(notes, notes.sighting(&agent, end));
-        self.hold(notes, notes.sighting(&agent, Fact::LlmStarted));
+        self.hold(notes, HOLD_MS, notes.sighting(&agent, end));
+        self.hold(notes, HOLD_MS, notes.sighting(&agent, Fact::LlmStarted));
     }
 
     /// What a call waited for was answered, and not by a result yet. A refusal may end the turn.
@@ -94,7 +94,7 @@ impl Session {
         if allowed {
             self.requests.resolve(notes, request.as_str());
         } else if let Some(resolution) = self.requests.resolution(notes, request.as_str()) {
-            self.hold(notes, resolution);
+            self.hold(notes, HOLD_MS, resolution);
         }
     }
 
@@ -121,7 +121,7 @@ impl Session {
         let Some(call) = self.calls.newest_open(by) else {
             // Once the main agent's turn is over only a subagent asks.
             let agent = if self.idle { self.last_subagent() } else { AgentId::MAIN };
-            let request = dialog_id(&agent);
+            let request = dialog_id(notes, &agent);
             let ask =
                 Ask { text: text.map(|text| head(text, TEXT_BYTES_MAX).into()), ..Ask::default() };
             return self.requests.ask(notes, &agent, kind, request, Stage::Waiting, ask);

@@ -1,10 +1,11 @@
 //! A session's turns: what begins one, what ends it, and what only seems to.
 
 use qd_session::id::AgentId;
+use qd_session::moment::Timestamp;
 use qd_session::monitor::{Fact, Failure};
 
 use super::super::notes::Notes;
-use super::Session;
+use super::{HOLD_MS, Session};
 use crate::excerpt::{LAST_MESSAGE_BYTES_MAX, head, tail};
 
 /// Longest prompt kept: it is a title at most.
@@ -41,6 +42,7 @@ impl Session {
     /// A prompt was taken up: a new turn.
     pub fn turn_started(&mut self, notes: &mut Notes, prompt: Prompt<'_>) {
         self.release(notes);
+        self.stays();
         if let (true, Some(text)) = (prompt.by_machine, prompt.text) {
             self.background.note_notification(text);
         }
@@ -93,7 +95,7 @@ impl Session {
         let end = notes.sighting(&AgentId::MAIN, self.end(last_message, cut_off));
         match self.is_registered_idle_since(notes.at) {
             true => notes.add([end]),
-            false => self.hold(notes, end),
+            false => self.hold(notes, HOLD_MS, end),
         }
         self.hand_dialog_on(notes);
         self.settle(notes, &AgentId::MAIN);
@@ -141,9 +143,40 @@ impl Session {
         notes.tell_next(agent, Fact::LlmStarted);
     }
 
+    /// The agent is at work, should that not be known: a tool of its has run.
+    pub fn works(&mut self, notes: &mut Notes, agent: &AgentId) {
+        let is_known = match agent.is_main() {
+            true => !self.is_at_rest(),
+            false => !self.is_done(agent),
+        };
+        if is_known {
+            return;
+        }
+        match agent.is_main() {
+            true => self.idle = false,
+            false => self.subagent_started(notes, agent.as_str(), None),
+        }
+        notes.tell(agent, Fact::LlmStarted);
+    }
+
     /// The turn is over, for all that is known.
     pub fn is_idle(&self) -> bool {
         self.idle
+    }
+
+    /// No turn is under way: the last is over, or none was ever seen.
+    pub fn is_at_rest(&self) -> bool {
+        self.idle || (self.turn_at == Timestamp::ZERO && !self.calls.any_open(&AgentId::MAIN))
+    }
+
+    /// The client said at that time that it is at its prompt.
+    pub fn rest(&mut self, at: Timestamp) {
+        self.idle |= self.turn_at <= at;
+    }
+
+    /// Something that it started runs on without it, or did a moment ago.
+    pub fn delegates(&self) -> bool {
+        self.background.count() > 0 || !self.subagents.is_empty()
     }
 
     /// The agent has ended its turn, or itself.
