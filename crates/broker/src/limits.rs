@@ -265,6 +265,17 @@ pub const COMMAND_LINE_BYTES_MAX: u64 = 64 << 10;
 /// Ancestors of a process that are looked at for a warden. More are a trick, and count as one.
 pub const ANCESTORS_SEARCHED_MAX: usize = 1_024;
 
+/// Folders of clients that are followed: profiles of one user, of every client.
+pub const CLIENT_FOLDERS_MAX: usize = 32;
+
+/// Between two looks for clients that use another folder than the daemon's. Whoever has hooks is
+/// known at once by them.
+pub const CLIENT_LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often a process is looked at: it may be about to become another program, and Claude Code's
+/// registry file comes a moment after its process, or only once a dialog at its start is answered.
+pub const CLIENT_LOOKS: u32 = 12;
+
 /// Longest file in `/proc` about one process's rights.
 pub const PROCESS_FILE_BYTES_MAX: u64 = 64 << 10;
 
@@ -372,7 +383,8 @@ pub const PROCESS_RESCAN_EVERY: Duration = Duration::from_secs(60);
 /// program after it was made, and a server needs a few seconds until it listens.
 pub const PROCESS_LOOKS: u8 = 5;
 
-/// Bytes of a process's environment that are read for the password of its server.
+/// Bytes of a process's environment that are read: for the password of its server, its terminal, and
+/// the folder of its files. It has a few kilobytes.
 pub const ENVIRONMENT_BYTES_MAX: u64 = 256 << 10;
 
 /// Bytes of the kernel's table of TCP sockets that are read: some 20,000 sockets.

@@ -44,7 +44,7 @@ pub use self::handle::{
     Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
     Waiter,
 };
-use self::handle::{Gather, Order, Waited};
+use self::handle::{Gather, Order, TranscriptFolders, Waited};
 use self::held::{Coming, Held, let_go_next};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
@@ -59,16 +59,19 @@ use crate::detail::{Attached, Detail, NoDetail};
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Losses, Spool};
 use crate::layers_file::LayersFile;
-use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
+use crate::limits::{
+    CHANGES_KEPT, HELD_SESSIONS_MAX, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX,
+};
 use crate::policy_file::PolicyFile;
 use crate::private_places::PrivatePlaces;
-use crate::sources::codex_daemon::CodexDaemon;
+use crate::sources::client_folders::{ClientFolder, ClientFolders, ClientScout, Origin};
+use crate::sources::codex_daemons::CodexDaemons;
 use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{FileNotice, Files, News};
 use crate::sources::holders::{HolderNews, Holders};
 use crate::sources::live::SourceNews;
 use crate::sources::opencode_servers::OpencodeServers;
-use crate::sources::places::{PlaceKind, places};
+use crate::sources::places::{Place, places};
 use crate::sources::processes::Process;
 use crate::sources::repositories::Repositories;
 use crate::sources::terminal::{Located, Locator};
@@ -87,6 +90,8 @@ pub struct Settings {
     pub state: PathBuf,
     /// Servers of OpenCode and Kilo that are not found by looking: URLs.
     pub opencode_servers: Vec<String>,
+    /// Folders of clients that are not in the environment, as the operator has set them.
+    pub client_folders: Vec<ClientFolder>,
     /// The operator's domain layers, a file called `layers.toml`; need not be there.
     pub layers: PathBuf,
     /// The operator's rules, a file called `policy.toml`; need not be there.
@@ -100,6 +105,26 @@ impl Settings {
 
     pub fn spool(&self) -> PathBuf {
         self.state.join("spool")
+    }
+
+    /// Where clients keep their files, as far as that is known at the start.
+    pub fn places(&self) -> Vec<Place> {
+        let mut all = places(&self.home, &self.environment);
+        let (_, more) = self.folders();
+        all.extend(more);
+        all
+    }
+
+    /// The folders of clients, and the places of those that only the operator has set.
+    fn folders(&self) -> (ClientFolders, Vec<Place>) {
+        let (mut folders, mut more) = (ClientFolders::default(), Vec::new());
+        for folder in ClientFolder::all(&self.home, &self.environment) {
+            folders.add(folder, Origin::Environment);
+        }
+        for folder in &self.client_folders {
+            more.extend(folders.add(folder.clone(), Origin::Config).unwrap_or_default());
+        }
+        (folders, more)
     }
 }
 
@@ -115,7 +140,12 @@ pub struct Runtime {
     holders: Holders,
     locator: Locator,
     vitals: VitalsWatch,
-    codex_daemon: CodexDaemon,
+    codex_daemons: CodexDaemons,
+    /// Folders of clients that are followed, and who looks for more.
+    folders: ClientFolders,
+    scout: ClientScout,
+    /// Processes that ran hooks and whose folder is known: they are not asked again.
+    asked: BTreeSet<Process>,
     opencode_servers: OpencodeServers,
     /// Processes that have a registry file: it tells of their end. Until all is read.
     registered: BTreeSet<u32>,
@@ -139,6 +169,8 @@ pub struct Runtime {
     voices: Voices,
     errands: Errands,
     presence: Presence,
+    /// Where transcripts may be read.
+    transcripts: TranscriptFolders,
     viewing: watch::Receiver<Viewing>,
     /// Who hears of waiting forwarders; without anybody they are released.
     answerer: Option<mpsc::Sender<Frame>>,
@@ -203,15 +235,13 @@ impl Runtime {
             Doorbell::at("qd-spool", vec![frames_in(settings.spool())], Rings::ForNews)?;
         let layers = WatchedLayers::start(settings)?;
         let policy = WatchedPolicy::start(settings)?;
-        let places = places(&settings.home, &settings.environment);
+        let places = settings.places();
         let Restored { broker, known, outputs, set_back } =
             restore(&journal, layers.read(), policy.read())?;
         let files = Files::start(&places, BTreeMap::new(), now)?;
         let holders = Holders::start(&places, now)?;
         let locator = Locator::start()?;
-        let socket = places.iter().find(|place| place.kind == PlaceKind::Socket);
-        let socket = socket.map(|place| place.path.clone()).unwrap_or_default();
-        let codex_daemon = CodexDaemon::start(socket, now)?;
+        let codex_daemons = CodexDaemons::start(&places, now)?;
         let opencode_servers =
             OpencodeServers::start(&settings.opencode_servers, &settings.home, &places, now)?;
         let (order, orders) = mpsc::channel(IN_FLIGHT_MAX);
@@ -226,7 +256,10 @@ impl Runtime {
             holders,
             locator,
             vitals: VitalsWatch::start(now),
-            codex_daemon,
+            codex_daemons,
+            folders: settings.folders().0,
+            scout: ClientScout::start(&settings.home)?,
+            asked: BTreeSet::new(),
             opencode_servers,
             registered: BTreeSet::new(),
             spool,
@@ -243,6 +276,7 @@ impl Runtime {
             voices: Voices::default(),
             errands: Errands::default(),
             presence: handle.presence().clone(),
+            transcripts: handle.transcripts().clone(),
             viewing: handle.viewing(),
             answerer: None,
             recordings: None,
@@ -335,7 +369,8 @@ impl Runtime {
                 done = self.errands.next(), if room => self.hear_errand(&done),
                 report = reported(&mut self.deck), if room => self.hear_crew(report),
                 done = let_go_next(&mut self.held) => self.let_go(done),
-                news = self.codex_daemon.next(), if room => self.hear_server(news)?,
+                news = self.codex_daemons.next(), if room => self.hear_server(news)?,
+                folder = self.scout.next(), if room => self.follow(folder)?,
                 news = self.opencode_servers.next(), if room => self.hear_server(news)?,
                 news = told(&mut self.books), if room => self.hear_books(news),
                 () = changed(&mut self.viewing), if room => self.look_along(),
@@ -475,7 +510,8 @@ impl Runtime {
             Order::Offers { reply } => handle::answer(reply, self.offers()),
             Order::Health { reply } => {
                 let (sessions, troubles) = (self.broker.len(), self.troubles());
-                let health = Health { sessions, troubles, ..self.health.clone() };
+                let folders = self.folders.views();
+                let health = Health { sessions, troubles, folders, ..self.health.clone() };
                 handle::answer(reply, health);
             }
             Order::Meter { reply } => handle::answer(reply, self.telemetry.meter()),
@@ -540,6 +576,7 @@ impl Runtime {
                 self.hand_in(now, Input::Signal { harness, signal: frame.signal() });
                 if let Some(process) = frame.caller.agent(frame.agent) {
                     self.note_holder(harness, process, told);
+                    self.ask_for_folder(harness, process);
                 }
             }
             None => {
@@ -548,6 +585,33 @@ impl Runtime {
             }
         }
         true
+    }
+
+    /// A hook was run by this process: it may keep its files in a folder that is not followed. The
+    /// payload names that folder, too, and is not believed for it.
+    fn ask_for_folder(&mut self, harness: Harness, process: Process) {
+        if self.asked.contains(&process) {
+            return;
+        }
+        let Some(folder) = ClientFolder::of_client(harness, process) else { return };
+        if self.asked.len() >= HELD_SESSIONS_MAX {
+            self.asked.retain(|process| process.is_alive());
+        }
+        self.asked.insert(process);
+        if let Err(error) = self.follow(folder) {
+            warn!(%error, "a client's folder cannot be followed");
+        }
+    }
+
+    /// A live client keeps its files here.
+    fn follow(&mut self, folder: ClientFolder) -> Result<(), Error> {
+        let (harness, path) = (folder.harness, folder.path.clone());
+        let Some(places) = self.folders.add(folder, Origin::RunningClient) else { return Ok(()) };
+        info!(harness = harness.name(), path = %path.display(), "a client keeps its files here");
+        self.files.follow(&places);
+        self.holders.follow(&places);
+        self.transcripts.follow(&places);
+        self.codex_daemons.follow(&places, now)
     }
 
     /// Whoever ran a hook holds the sessions it told of.
@@ -609,7 +673,7 @@ impl Runtime {
 
     /// Sessions that no server tells of any more cannot be acted on through one.
     fn forget_unreached(&mut self) {
-        let (codex, opencode) = (&self.codex_daemon, &self.opencode_servers);
+        let (codex, opencode) = (&self.codex_daemons, &self.opencode_servers);
         let outputs = self.broker.forget_unreached(now(), |harness, vendor_id| match harness {
             Harness::Codex => codex.holds(vendor_id),
             Harness::Opencode | Harness::KiloCode => opencode.holds(vendor_id),

@@ -162,6 +162,7 @@ impl Place {
             environment: BTreeMap::new(),
             state: self.0.join("state"),
             opencode_servers: Vec::new(),
+            client_folders: Vec::new(),
             layers: self.0.join("config/layers.toml"),
             policy: self.0.join("config/policy.toml"),
         };

@@ -48,6 +48,7 @@ impl Place {
             environment: BTreeMap::new(),
             state: self.folder.join("state"),
             opencode_servers: Vec::new(),
+            client_folders: Vec::new(),
             layers: self.folder.join("config/layers.toml"),
             policy: self.folder.join("config/policy.toml"),
         }

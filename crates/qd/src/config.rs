@@ -13,6 +13,11 @@
 //! [server]
 //! hosts = ["box.example.ts.net"]   # names beside the loopback's that lead here
 //!
+//! [places]                   # folders of clients that are not in the daemon's environment
+//! claude-code = ["~/.claude-work"]      # what CLAUDE_CONFIG_DIR would name
+//! codex = ["~/.codex-work"]             # CODEX_HOME
+//! gemini-cli = ["~/gemini-work"]        # GEMINI_CLI_HOME
+//!
 //! [opencode]
 //! servers = ["http://127.0.0.1:4096"]   # OpenCode and Kilo servers that are not found
 //!
@@ -39,7 +44,7 @@
 //! ```
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -47,6 +52,9 @@ use qd_broker::bounded_file::{Links, read_regular_text};
 use qd_broker::driving::local_crew::AgentPrograms;
 use qd_broker::driving::model::Models;
 use qd_broker::driving::tools::SandboxConfig;
+use qd_broker::sources::client_folders::ClientFolder;
+use qd_broker::sources::places::places_in;
+use qd_harness::Harness;
 use qd_harness::usage::{Price, PriceTable, Rates};
 use qd_session::limits::STALLED_AFTER_MS;
 use toml_edit::{DocumentMut, Item, TableLike};
@@ -65,6 +73,8 @@ pub struct Config {
     /// Names beside the loopback's by which the page is reached.
     pub hosts: Vec<String>,
     pub opencode_servers: Vec<String>,
+    /// Folders in which clients keep their files, beside those of the environment.
+    pub client_folders: Vec<ClientFolder>,
     pub notify: NotifyConfig,
     pub models: Models,
     pub programs: AgentPrograms,
@@ -136,12 +146,13 @@ impl Config {
             bail!("`{odd}` is no host: write a name as box.example.ts.net, with a port if needed");
         }
         let opencode_servers = names(&document, "opencode", "servers")?;
+        let home = std::env::home_dir();
+        let client_folders = client_folders(&document, home.as_deref())?;
         let notify = document.get("notify").map(|notify| NotifyConfig::read(notify, folder));
         let notify = notify.transpose()?.unwrap_or_default();
         let models = Models::parsed(text).context("a model")?;
         let programs = AgentPrograms::parsed(text).context("an agent")?;
         let otlp = document.get("otlp").map(OtlpConfig::read).transpose()?.unwrap_or_default();
-        let home = std::env::home_dir();
         let sandbox = document.get("sandbox");
         let sandbox = sandbox.map(|sandbox| sandbox_config::read(sandbox, home.as_deref()));
         let sandbox = sandbox.transpose()?.unwrap_or_default();
@@ -154,6 +165,7 @@ impl Config {
             is_search_off,
             hosts,
             opencode_servers,
+            client_folders,
             notify,
             models,
             programs,
@@ -173,6 +185,34 @@ fn names(document: &DocumentMut, table: &str, name: &str) -> Result<Vec<String>>
     let texts: Option<Option<Vec<&str>>> = texts;
     let texts = texts.flatten().with_context(|| format!("`{table}.{name}` is no list of texts"))?;
     Ok(texts.into_iter().map(str::to_owned).collect())
+}
+
+/// The folders of `[places]`. One below the home may begin with a tilde.
+fn client_folders(document: &DocumentMut, home: Option<&Path>) -> Result<Vec<ClientFolder>> {
+    let Some(places) = document.get("places") else { return Ok(Vec::new()) };
+    let places = places.as_table_like().context("`places` is no table")?;
+    let mut folders = Vec::new();
+    for (name, _) in places.iter() {
+        let harness =
+            Harness::named(name).filter(|harness| !places_in(*harness, Path::new("/")).is_empty());
+        let harness = harness.with_context(|| {
+            format!("`places.{name}` is none of claude-code, codex, gemini-cli")
+        })?;
+        for path in names(document, "places", name)? {
+            let path = match (path.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                (Some(_) | None, _) => PathBuf::from(&path),
+            };
+            if !path.is_absolute() {
+                bail!(
+                    "`places.{name}`: write {} as a path from the root or with ~/",
+                    path.display()
+                );
+            }
+            folders.push(ClientFolder { harness, path });
+        }
+    }
+    Ok(folders)
 }
 
 /// As it stands in a `Host` header: no scheme, no path.
@@ -260,6 +300,15 @@ mod tests {
     }
 
     #[test]
+    fn several_folders_of_a_client_are_followed() {
+        let config =
+            parsed("[places]\nclaude-code = [\"/work/.claude\", \"/me/.claude\"]\ncodex = []");
+        let folders = config.unwrap().client_folders;
+        let of = |path: &str| ClientFolder { harness: Harness::ClaudeCode, path: path.into() };
+        assert_eq!(folders, [of("/work/.claude"), of("/me/.claude")]);
+    }
+
+    #[test]
     fn a_mistake_is_named() {
         for (text, said) in [
             ("prices = 3", "`prices` is no table"),
@@ -283,6 +332,10 @@ mod tests {
             ("[watch]\nstalled_after_minutes = -1", "is no whole number of minutes"),
             ("hooks = 1", "`hooks` is no table"),
             ("[hooks]\nobserved = 1", "`hooks.observed` is not true or false"),
+            ("places = 1", "`places` is no table"),
+            ("[places]\nopencode = []", "`places.opencode` is none of"),
+            ("[places]\ncodex = \"/x\"", "`places.codex` is no list of texts"),
+            ("[places]\ncodex = [\"x\"]", "write x as a path from the root"),
             ("[opencode]\nservers = 3", "`opencode.servers` is no list of texts"),
             ("[sandbox]\nnetwork = 1", "`sandbox.network` is neither"),
         ] {

@@ -82,6 +82,7 @@ pub async fn demo(args: &DemoArgs) -> Result<()> {
         policy: state.join("policy.toml"),
         state,
         opencode_servers: Vec::new(),
+        client_folders: Vec::new(),
     };
     let (mut runtime, handle) = Runtime::open(&settings, stopped.clone())?;
     let (answered, _) = broadcast::channel(ANSWERS_KEPT);

@@ -14,7 +14,7 @@ use qd_broker::history::{Bookkeeper, Books, Searcher};
 use qd_broker::hook_intake;
 use qd_broker::notices::Notices;
 use qd_broker::runtime::{Runtime, Settings};
-use qd_broker::sources::places::{Place, places};
+use qd_broker::sources::places::Place;
 use qd_broker::telemetry::Exporter;
 use qd_harness::usage::PriceTable;
 use qd_server::{Doors, PORT, Records, Server, Tokens};
@@ -87,6 +87,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         environment: std::env::vars_os().collect(),
         state: paths.state.clone(),
         opencode_servers: config.opencode_servers,
+        client_folders: config.client_folders,
         layers: paths.layers(),
         policy: paths.policy(),
     };
@@ -100,7 +101,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
         keep_observed_hooks(&mut runtime, paths)?;
     }
     let mut zone = Zone::of_operator();
-    let mut counted = places(&paths.home, &settings.environment);
+    let mut counted = settings.places();
     counted.push(Place::journal(paths.journal()));
     let (bookkeeper, news) = Bookkeeper::start(Books {
         places: counted,
@@ -113,8 +114,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let notices = Some(Notices::start(handle.clone(), telling)?);
     let mut records = Records { books: Some(bookkeeper), searcher: None, notices };
     if is_search_enabled {
-        let places = places(&paths.home, &settings.environment);
-        let searcher = Searcher::start(places, paths.search_index())?;
+        let searcher = Searcher::start(settings.places(), paths.search_index())?;
         runtime.keep_search(searcher.clone());
         records.searcher = Some(searcher);
     }

@@ -211,7 +211,7 @@ impl Runtime {
     /// Has Codex's daemon asked what a thread waits for. It tells so as it tells the rest.
     pub(super) fn look_into(&mut self, session: &SessionId, agent: &AgentId) {
         if let Some((Harness::Codex, vendor_id)) = self.broker.named_on_server(session) {
-            self.codex_daemon.look_into(name_on_server(&vendor_id, agent));
+            self.codex_daemons.look_into(name_on_server(&vendor_id, agent));
         }
     }
 
@@ -240,7 +240,7 @@ impl Runtime {
         let session = name_on_server(&vendor_id, agent);
         Some(match task(harness)? {
             ServerTask::Codex(what) => {
-                self.codex_daemon.carry(codex::Errand { thread: session, what })
+                self.codex_daemons.carry(codex::Errand { thread: session, what })
             }
             ServerTask::Opencode(what) => {
                 self.opencode_servers.carry(opencode::Errand { session, what })

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, oneshot, watch};
 
 use super::clock::SetBack;
@@ -26,6 +26,7 @@ use crate::driving::{HarnessOffer, Unspawned};
 use crate::history::SessionKey;
 use crate::hook_intake::{Frame, FrameId, HookReply};
 use crate::limits::READERS_MAX;
+use crate::sources::client_folders::FolderView;
 use crate::sources::places::{Place, PlaceKind};
 use crate::telemetry::Meter;
 use crate::transcript::{self, Page, Part, Unread, Whose};
@@ -123,6 +124,10 @@ pub struct Health {
     /// The last time that the clock was set back, since the daemon started or just before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
+    /// Folders in which clients keep their files.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub folders: Vec<FolderView>,
     /// Why the journal takes nothing, while it takes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_error: Option<String>,
@@ -142,8 +147,25 @@ pub struct Handle {
     viewing: watch::Sender<Viewing>,
     /// Where clients may keep conversations.
     databases: Arc<[PathBuf]>,
-    /// Where they keep transcripts.
-    transcripts: Arc<[(Harness, PathBuf)]>,
+    transcripts: TranscriptFolders,
+}
+
+/// Where clients keep transcripts; more are learnt from clients that run.
+#[derive(Debug, Clone, Default)]
+pub struct TranscriptFolders(Arc<RwLock<Vec<(Harness, PathBuf)>>>);
+
+impl TranscriptFolders {
+    pub(super) fn follow(&self, places: &[Place]) {
+        let transcripts = places.iter().filter(|place| place.kind == PlaceKind::Transcripts);
+        let transcripts = transcripts.map(|place| (place.harness, place.path.clone()));
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(transcripts);
+    }
+
+    fn of(&self, harness: Harness) -> Vec<PathBuf> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let of_client = all.iter().filter(|(of, _)| *of == harness);
+        of_client.map(|(_, folder)| folder.clone()).collect()
+    }
 }
 
 /// How many look at the board: pages, phones, `qd watch`.
@@ -304,8 +326,8 @@ impl Handle {
     pub(super) fn new(orders: mpsc::Sender<Order>, places: &[Place]) -> Self {
         let readers = Arc::new(Semaphore::new(READERS_MAX));
         let databases = places.iter().filter_map(Place::database).collect();
-        let transcripts = places.iter().filter(|place| place.kind == PlaceKind::Transcripts);
-        let transcripts = transcripts.map(|place| (place.harness, place.path.clone())).collect();
+        let transcripts = TranscriptFolders::default();
+        transcripts.follow(places);
         let (presence, viewing) = (Presence::default(), watch::Sender::default());
         Self { orders, readers, presence, viewing, databases, transcripts }
     }
@@ -420,8 +442,7 @@ impl Handle {
         };
         let reader = self.reader().await;
         let databases = self.databases.clone();
-        let of_client = self.transcripts.iter().filter(|(harness, _)| *harness == card.harness);
-        let folders: Vec<PathBuf> = of_client.map(|(_, folder)| folder.clone()).collect();
+        let folders = self.transcripts.of(card.harness);
         let reading = tokio::task::spawn_blocking(move || {
             let whose = Whose {
                 harness: card.harness,
@@ -487,6 +508,10 @@ impl Handle {
             *known = viewing;
             is_new
         });
+    }
+
+    pub(super) fn transcripts(&self) -> &TranscriptFolders {
+        &self.transcripts
     }
 
     pub(super) fn viewing(&self) -> watch::Receiver<Viewing> {

@@ -11,10 +11,10 @@ mod registry;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use qd_harness::{Channel, Direction, Harness, Signal};
@@ -122,7 +122,10 @@ pub struct Files {
     /// Processes whose end was told, newest last: the file of one that was killed is removed later.
     ended: VecDeque<Process>,
     now: fn() -> Timestamp,
-    _stop: UnixStream,
+    /// Places that are to be read as well. Bounded by who gives them.
+    more: Arc<Mutex<Vec<Place>>>,
+    /// A byte wakes the thread; closing it ends the thread.
+    waker: UnixStream,
 }
 
 /// The session that a process holds.
@@ -141,13 +144,15 @@ impl Files {
         now: fn() -> Timestamp,
     ) -> Result<Self, Error> {
         let failed = |source| Error::Watch { doing: "start", source };
-        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
-        stopped.set_nonblocking(true).map_err(failed)?;
+        let (waker, woken) = UnixStream::pair().map_err(failed)?;
+        waker.set_nonblocking(true).map_err(failed)?;
+        woken.set_nonblocking(true).map_err(failed)?;
         let (tell, heard) = mpsc::channel(FILE_BATCHES_MAX);
-        let reading = Reading::new(places, positions, now, tell);
+        let more = Arc::<Mutex<Vec<Place>>>::default();
+        let reading = Reading::new(places, positions, more.clone(), now, tell);
         thread::Builder::new()
             .name("qd-files".to_owned())
-            .spawn(move || reading.run(&stopped))
+            .spawn(move || reading.run(&woken))
             .map_err(failed)?;
         Ok(Self {
             heard,
@@ -156,8 +161,21 @@ impl Files {
             registered: BTreeMap::new(),
             ended: VecDeque::new(),
             now,
-            _stop: stop,
+            more,
+            waker,
         })
+    }
+
+    /// Reads in these places, too: the end of what changed there within the last day, and all that
+    /// follows.
+    pub fn follow(&self, places: &[Place]) {
+        let mut more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
+        more.extend(places.iter().cloned());
+        drop(more);
+        match (&self.waker).write(&[0]) {
+            // Full of bytes that have not woken it yet: it will wake.
+            Ok(_) | Err(_) => {}
+        }
     }
 
     /// The next thing; none after [`News::Stopped`]. May be dropped and asked again.

@@ -21,6 +21,7 @@ use qd_harness::gemini_cli::ChatHeader;
 use qd_session::moment::Timestamp;
 
 use self::assignment::{Begin, SLACK_MS, Span, Verdict, assign};
+pub use self::clients::is_client;
 use self::clients::{Client, clients};
 use super::processes::Process;
 use crate::bounded_file::{Links, open_regular, read_regular};

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use self::looking::{Found, Looking, Orders};
-use super::places::Place;
+use super::places::{Place, PlaceKind};
 use super::processes::{Process, Processes};
 use super::watch;
 use crate::Error;
@@ -155,6 +155,15 @@ impl Holders {
                 orders.touched.insert(path.into());
             }
         });
+    }
+
+    /// Looks at the lock files among these places, too.
+    pub fn follow(&mut self, places: &[Place]) {
+        let locks = places.iter().filter(|place| place.kind == PlaceKind::Locks).cloned();
+        let locks: Vec<Place> = locks.collect();
+        if !locks.is_empty() {
+            self.order(|orders| orders.places.extend(locks));
+        }
     }
 
     fn take(&mut self, found: Found) {

@@ -5,7 +5,9 @@
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+pub mod client_folders;
 pub mod codex_daemon;
+pub mod codex_daemons;
 mod codex_locks;
 pub mod doorbell;
 pub mod errand;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use qd_harness::{Channel, Harness};
 
+use super::client_folders::ClientFolder;
+
 /// A place on disk and what one learns there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -108,27 +110,58 @@ pub fn places(home: &Path, environment: &BTreeMap<OsString, OsString>) -> Vec<Pl
         let value = environment.get(OsStr::new(variable)).map(PathBuf::from);
         value.filter(|path| path.is_absolute())
     };
-    let claude = named("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude"));
-    let codex = named("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
-    let gemini = named("GEMINI_CLI_HOME").unwrap_or_else(|| home.to_owned()).join(".gemini");
+    let folders = ClientFolder::all(home, environment);
+    let mut places: Vec<Place> =
+        folders.iter().flat_map(|folder| places_in(folder.harness, &folder.path)).collect();
     let data = named("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
-    let place = |harness, kind, path| Place { harness, kind, path };
-    vec![
-        place(Harness::ClaudeCode, PlaceKind::Registry, claude.join("sessions")),
-        place(Harness::ClaudeCode, PlaceKind::Transcripts, claude.join("projects")),
-        place(Harness::Codex, PlaceKind::Transcripts, codex.join("sessions")),
-        place(Harness::Codex, PlaceKind::Locks, codex.join("thread-writer-locks")),
-        place(
-            Harness::Codex,
-            PlaceKind::Socket,
-            codex.join("app-server-control/app-server-control.sock"),
-        ),
-        place(Harness::GeminiCli, PlaceKind::Transcripts, gemini.join("tmp")),
-        place(Harness::Opencode, PlaceKind::Data, data.join("opencode")),
+    let place = |harness, path| Place { harness, kind: PlaceKind::Data, path };
+    places.extend([
+        place(Harness::Opencode, data.join("opencode")),
         // Kilo 7 is read by the same handler as OpenCode.
-        place(Harness::Opencode, PlaceKind::Data, data.join("kilo")),
-        place(Harness::KiloCode, PlaceKind::Data, home.join(".kilocode/cli")),
-    ]
+        place(Harness::Opencode, data.join("kilo")),
+        place(Harness::KiloCode, home.join(".kilocode/cli")),
+    ]);
+    places
+}
+
+/// The folder that a client keeps its files in, by the variable that names it; else in the home.
+pub fn folder_of(
+    harness: Harness,
+    home: &Path,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> PathBuf {
+    let (name, usual) = match harness {
+        Harness::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude"),
+        Harness::Codex => ("CODEX_HOME", ".codex"),
+        Harness::GeminiCli => ("GEMINI_CLI_HOME", ""),
+        Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp | Harness::Native => {
+            return home.to_owned();
+        }
+    };
+    let named = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    // Without the slash that joining nothing leaves behind.
+    named.unwrap_or_else(|| home.join(usual).components().collect())
+}
+
+/// What lies in such a folder.
+pub fn places_in(harness: Harness, folder: &Path) -> Vec<Place> {
+    let kinds: &[(PlaceKind, &str)] = match harness {
+        Harness::ClaudeCode => {
+            &[(PlaceKind::Registry, "sessions"), (PlaceKind::Transcripts, "projects")]
+        }
+        Harness::Codex => &[
+            (PlaceKind::Transcripts, "sessions"),
+            (PlaceKind::Locks, "thread-writer-locks"),
+            (PlaceKind::Socket, "app-server-control/app-server-control.sock"),
+        ],
+        Harness::GeminiCli => &[(PlaceKind::Transcripts, ".gemini/tmp")],
+        Harness::KiloCode | Harness::Cline | Harness::Opencode | Harness::Acp | Harness::Native => {
+            &[]
+        }
+    };
+    let place =
+        |(kind, name): &(PlaceKind, &str)| Place { harness, kind: *kind, path: folder.join(name) };
+    kinds.iter().map(place).collect()
 }
 
 #[cfg(test)]

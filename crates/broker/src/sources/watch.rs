@@ -141,6 +141,12 @@ impl Watch {
         watch
     }
 
+    /// Watches one more tree from now on; the files found in it are changes to take.
+    pub fn follow(&mut self, root: Root) {
+        self.roots.push(root);
+        self.resolve(self.roots.len() - 1);
+    }
+
     /// Waits until something may have happened, `waker` is readable, or the time is over.
     pub fn wait(
         &mut self,

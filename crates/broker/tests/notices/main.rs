@@ -84,6 +84,7 @@ impl Daemon {
                 environment: BTreeMap::new(),
                 state: folder.0.join("state"),
                 opencode_servers: Vec::new(),
+                client_folders: Vec::new(),
                 layers: folder.0.join("layers.toml"),
                 policy: folder.0.join("policy.toml"),
             };

@@ -139,6 +139,7 @@ impl Daemon {
             environment: BTreeMap::new(),
             state: folder.join("state"),
             opencode_servers: Vec::new(),
+            client_folders: Vec::new(),
             layers: folder.join("config/layers.toml"),
             policy: folder.join("config/policy.toml"),
         };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use qd_broker::sources::client_folders::{FolderView, Origin};
 use qd_broker::sources::places::places;
 use qd_harness::other_client;
 use qd_server::About;
@@ -26,6 +27,22 @@ pub fn found(paths: &Paths) -> Finding {
             .advise("start one; or see what it would look like: `qd demo`");
     }
     Finding::ok(CHECK, names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// The folders that the daemon follows, and how each came to be known.
+pub fn folders(about: &About) -> Finding {
+    const CHECK: &str = "places";
+    let named = |folder: &FolderView| {
+        let FolderView { harness, path, origin } = folder;
+        let origin = match origin {
+            Origin::Environment => "",
+            Origin::Config => " (config.toml)",
+            Origin::RunningClient => " (used by a running client)",
+        };
+        format!("{} {path}{origin}", harness.name())
+    };
+    let named: Vec<String> = about.health.folders.iter().map(named).collect();
+    Finding::ok(CHECK, named.join(", "))
 }
 
 /// Of every agent that is set up here.

@@ -96,6 +96,7 @@ pub fn settings(root: &Path) -> Settings {
         environment: BTreeMap::new(),
         state: root.join("state/quarterdeck"),
         opencode_servers: Vec::new(),
+        client_folders: Vec::new(),
         layers: root.join("layers.toml"),
         policy: root.join("policy.toml"),
     }

@@ -3,6 +3,7 @@
 //! transcript says for what.
 
 mod acting;
+mod elsewhere;
 mod hidden_dialog;
 mod hooked;
 mod ruling;
@@ -27,6 +28,8 @@ use Hooks::{Installed, Missing};
 struct Claude {
     terminal: Terminal,
     world: World,
+    /// Its folder in the home.
+    config: &'static str,
 }
 
 impl Claude {
@@ -46,13 +49,13 @@ impl Claude {
             world.install_hooks("claude-code", &client);
         }
         let terminal = client.arguments(arguments.iter().copied()).in_terminal().unwrap();
-        Self { terminal, world }
+        Self { terminal, world, config: ".claude" }
     }
 
     /// What the client itself says about itself.
     fn registry(&self) -> Value {
         let pid = self.terminal.pid().expect("it runs");
-        let file = self.world.home.path().join(format!(".claude/sessions/{pid}.json"));
+        let file = self.world.home.path().join(format!("{}/sessions/{pid}.json", self.config));
         eventually("its registry file", || {
             serde_json::from_str(&std::fs::read_to_string(&file).ok()?).ok()
         })
@@ -66,7 +69,7 @@ impl Claude {
     fn transcript(&self) -> String {
         let folder = self.world.home.workspace().display().to_string();
         let folder = folder.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-        let file = format!(".claude/projects/{folder}/{}.jsonl", self.session());
+        let file = format!("{}/projects/{folder}/{}.jsonl", self.config, self.session());
         std::fs::read_to_string(self.world.home.path().join(file)).unwrap_or_default()
     }
 

@@ -141,13 +141,22 @@ impl World {
     #[allow(dead_code, reason = "the bench sends nothing")]
     pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let body = body.to_string();
-        let mut stream = UnixStream::connect(self.socket()).expect("the daemon's socket");
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: quarterdeck\r\n\
-             content-type: application/json\r\nx-quarterdeck: 1\r\nconnection: close\r\n\
-             content-length: {}\r\n\r\n{body}",
+        self.ask(&format!(
+            "POST {path} HTTP/1.1\r\nhost: quarterdeck\r\ncontent-type: application/json\r\n\
+             x-quarterdeck: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
-        );
+        ))
+    }
+
+    /// What the page would read.
+    #[allow(dead_code, reason = "the bench reads nothing")]
+    pub fn get(&self, path: &str) -> Value {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: quarterdeck\r\nconnection: close\r\n\r\n"))
+            .1
+    }
+
+    fn ask(&self, request: &str) -> (u16, Value) {
+        let mut stream = UnixStream::connect(self.socket()).expect("the daemon's socket");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an answer");

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use qd_harness::{Channel, Harness};
@@ -42,6 +42,8 @@ pub struct Reading {
     queued: BTreeSet<Arc<Path>>,
     window: Vec<u8>,
     outbox: Outbox,
+    /// Places that somebody wants read as well.
+    more: Arc<Mutex<Vec<Place>>>,
     now: fn() -> Timestamp,
 }
 
@@ -72,17 +74,12 @@ impl Reading {
     pub fn new(
         places: &[Place],
         positions: BTreeMap<PathBuf, Position>,
+        more: Arc<Mutex<Vec<Place>>>,
         now: fn() -> Timestamp,
         tell: Sender<Vec<Heard>>,
     ) -> Self {
         let read = places.iter().filter(|place| place.channel().is_some());
         let places: Vec<Place> = read.cloned().collect();
-        let root = |place: &Place| Root {
-            path: place.path.clone(),
-            enters: place.enters(),
-            wants: place.wants(),
-            tells: Tells::Changes,
-        };
         Self {
             watch: Watch::new(places.iter().map(root).collect()),
             places,
@@ -96,6 +93,7 @@ impl Reading {
             queued: BTreeSet::new(),
             window: vec![0; WINDOW_BYTES],
             outbox: Outbox { batch: Vec::new(), bytes: 0, tell },
+            more,
             now,
         }
     }
@@ -123,16 +121,32 @@ impl Reading {
             };
             self.watch.wait(Some(stop.as_fd()), timeout)?;
             let mut stop = stop;
-            match stop.read(&mut [0]) {
+            match stop.read(&mut [0; 64]) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Ok(_) | Err(_) => return Ok(()),
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(_) => {}
             }
             self.take_changes();
+            self.follow_more()?;
             self.believe_missing();
             self.look_again();
             self.turn()?;
             self.outbox.send()?;
         }
+    }
+
+    /// Takes up the places that somebody wants read as well, with what is there now.
+    fn follow_more(&mut self) -> Result<(), Failed> {
+        let more = std::mem::take(&mut *self.more.lock().unwrap_or_else(PoisonError::into_inner));
+        let read: Vec<Place> = more.into_iter().filter(|place| place.channel().is_some()).collect();
+        if read.is_empty() {
+            return Ok(());
+        }
+        for place in read {
+            self.watch.follow(root(&place));
+            self.places.push(place);
+        }
+        self.begin()
     }
 
     /// What is there at the start: registries, then the newest session files first.
@@ -142,6 +156,7 @@ impl Reading {
         for Change { path, .. } in self.watch.take_changes() {
             match self.place(&path) {
                 Some((_, Channel::Registry)) => self.read_registry(&path),
+                Some(_) if self.tails.contains_key(&path) => self.enqueue(path),
                 Some(_) => {
                     let Ok(metadata) = fs::metadata(&path) else { continue };
                     let seen = Seen::of(&metadata);
@@ -433,6 +448,15 @@ impl Reading {
 
     fn is_history(&self, seen: Seen) -> bool {
         (self.now)().ms_since(modified(seen)) > HISTORY_AGE_MS
+    }
+}
+
+fn root(place: &Place) -> Root {
+    Root {
+        path: place.path.clone(),
+        enters: place.enters(),
+        wants: place.wants(),
+        tells: Tells::Changes,
     }
 }
 

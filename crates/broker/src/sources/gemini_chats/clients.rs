@@ -41,7 +41,7 @@ pub fn clients(project: &Path, owner: u32) -> Option<Vec<Client>> {
 }
 
 /// Whether a command line is Gemini CLI's: its own name, or its script in an interpreter.
-fn is_client(command: &[u8]) -> bool {
+pub fn is_client(command: &[u8]) -> bool {
     let name =
         |word: &[u8]| word.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_owned();
     let mut words = command.split(|byte| *byte == 0);

@@ -44,6 +44,8 @@ pub struct Orders {
     pub touched: BTreeSet<Arc<Path>>,
     /// A client of Gemini CLI ended: whose the others' chats are may be clearer now.
     pub client_ended: bool,
+    /// Places whose lock files are to be looked at as well.
+    pub places: Vec<Place>,
 }
 
 pub struct Looking {
@@ -77,6 +79,15 @@ enum Failed {
     Watch(Error),
 }
 
+fn root(place: &Place) -> Root {
+    Root {
+        path: place.path.clone(),
+        enters: place.enters(),
+        wants: place.wants(),
+        tells: Tells::Uses,
+    }
+}
+
 impl Looking {
     pub fn new(
         places: &[Place],
@@ -85,12 +96,6 @@ impl Looking {
         tell: Sender<Found>,
     ) -> Self {
         let folders = places.iter().filter(|place| place.kind == PlaceKind::Locks);
-        let root = |place: &Place| Root {
-            path: place.path.clone(),
-            enters: place.enters(),
-            wants: place.wants(),
-            tells: Tells::Uses,
-        };
         Self {
             watch: Watch::new(folders.map(root).collect()),
             locks: BTreeMap::new(),
@@ -172,8 +177,9 @@ impl Looking {
 
     fn take_orders(&mut self) {
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        let Orders { touched, client_ended } = std::mem::take(&mut *orders);
+        let Orders { touched, client_ended, places } = std::mem::take(&mut *orders);
         drop(orders);
+        places.iter().for_each(|place| self.watch.follow(root(place)));
         let touched = touched.into_iter().filter(|path| self.chats.is_open(path));
         let unsettled = if client_ended { self.chats.unsettled() } else { Vec::new() };
         let room = TOUCHED_CHATS_MAX.saturating_sub(self.changed.len());

@@ -19,6 +19,7 @@ use crate::limits::{
     DESCRIPTORS_MAX, ENVIRONMENT_BYTES_MAX, PROCESS_LOOKS, PROCESS_RESCAN_EVERY,
     SOCKET_TABLE_BYTES_MAX,
 };
+use crate::sources::links::followed;
 use crate::sources::processes::Process;
 use crate::sources::supervised::is_ours;
 
@@ -151,7 +152,8 @@ impl Discovery {
         let Ok(environment) = read(&folder.join("environ"), ENVIRONMENT_BYTES_MAX) else {
             return Vec::new();
         };
-        if value(&environment, "HOME").is_some_and(|home| Path::new(home) != self.home) {
+        let is_another = |home: &str| followed(Path::new(home)) != followed(&self.home);
+        if value(&environment, "HOME").is_some_and(is_another) {
             return Vec::new();
         }
         let login = login(&environment, product);
