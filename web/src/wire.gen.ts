@@ -298,6 +298,13 @@ export interface Flags {
   showSpinner: boolean;
 }
 
+/** A folder that is followed, for people. */
+export interface FolderView {
+  harness: Harness;
+  origin: Origin;
+  path: string;
+}
+
 /** The three groups of the board. Fixed for ever: the protocol hangs on them. */
 export type Group = "needs_you" | "autonomous" | "delivered";
 
@@ -329,6 +336,8 @@ export interface Health {
   cut?: number;
   /** Entries that could never be written. */
   dropped: number;
+  /** Folders in which clients keep their files. */
+  folders: FolderView[];
   /** Hooks taken, from the socket and from the spool. */
   hooks: number;
   /** Why the journal takes nothing, while it takes nothing. */
