@@ -349,6 +349,7 @@ export interface Health {
   /** Hooks that were sent back to be spooled. */
   refused: number;
   sessions: number;
+  setBack?: SetBack;
   /** Those of them that lay in the spool. */
   spooled: number;
   /** Hooks that were ignored, because the process that sent them does not hold the session that they named. */
@@ -633,6 +634,13 @@ export interface SessionWanted {
   provider?: string;
   /** The folder it works in, from the root. */
   workspace: string;
+}
+
+/** The last time that the clock was set back. */
+export interface SetBack {
+  /** By the clock as it is now. */
+  at: Timestamp;
+  byMs: number;
 }
 
 /** `POST /api/sign-in`. */
