@@ -22,6 +22,9 @@ use crate::signal::{Direction, Signal};
 /// A thread becomes idle a moment before its turn is said to be over, and how.
 const IDLE_GRACE_MS: u64 = 150;
 
+/// The same where it was asking a moment before.
+const ESC_GRACE_MS: u64 = 400;
+
 /// A message is written when it is emitted; one that claims to be older than this is not believed.
 const EMITTED_MAX_MS: u64 = 10_000;
 
@@ -213,7 +216,13 @@ impl Thread {
             // Late news of the time before this turn.
             Some("idle" | "systemError") if self.turn.open && mark.at < self.turn.began_at => {}
             Some("idle") if self.ending.as_ref().is_some_and(|ending| ending.definite) => {}
-            Some("idle") if self.turn.open => self.end_after(mark, IDLE_GRACE_MS, None, true),
+            Some("idle") if self.turn.open => {
+                // A dialog that was open a moment ago was left by Esc: whoever knows that is awaited
+                // for longer, and nothing shows as work meanwhile.
+                let was_asked = self.requests.hold_settled(mark.due(ESC_GRACE_MS).plus_ms(1));
+                let wait_ms = if was_asked { ESC_GRACE_MS } else { IDLE_GRACE_MS };
+                self.end_after(mark, wait_ms, None, true);
+            }
             Some("idle") if !self.is_introduced() => self.exists(mark),
             // It names no turn and gives no reason; who knows more comes before or after it.
             Some("systemError") if !self.turn.failed => {
@@ -409,6 +418,18 @@ mod tests {
     }
 
     #[test]
+    fn a_hook_that_came_late_does_not_outlive_the_end_of_its_turn() {
+        const HOOK: &str =
+            r#""status":"failed","error":"unexpected status 401 Unauthorized: no key""#;
+        let line = r#"{"timestamp":"2026-11-15T18:40:00.890Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"U","error":{"message":"unexpected status 401"}}}"#;
+        working()
+            .rollout_begins(150)
+            .hook(901, "PostModelRequest", HOOK)
+            .signal(912, Channel::Transcript, Some("t.jsonl"), line.as_bytes())
+            .check_at(5_000, &["0 idle", "100 thinking", "901 retrying", "912 auth_error"]);
+    }
+
+    #[test]
     fn a_failure_of_an_earlier_turn_says_nothing_about_this_one() {
         const HOOK: &str =
             r#""status":"failed","error":"unexpected status 401 Unauthorized: no key""#;
@@ -436,6 +457,11 @@ mod tests {
             r#"{"id":"U","status":"interrupted"}"#,
         )
         .check_at(9_000, &aborted(4_050));
+        // The rollout that tells of it is read late.
+        const ABORTED: &str = r#"{"type":"turn_aborted","turn_id":"U","reason":"interrupted"}"#;
+        let late = working().rollout_begins(150).server(500, ASKED).status(501, WAITING);
+        let late = late.status(4_001, ACTIVE).status(4_049, IDLE);
+        late.line(4_400, "event_msg", ABORTED).check_at(9_000, &aborted(4_400));
         // The hook is ahead of it.
         completed(
             asked().hook(3_990, "Interrupt", "").status(4_001, ACTIVE).status(4_049, IDLE),

@@ -55,6 +55,9 @@ impl Thread {
     pub fn end(&mut self, mark: Mark, turn: Option<&str>, end: End) {
         let known_over = turn.is_some_and(|id| self.is_over(id));
         let is_current = turn.is_none() || turn == self.turn.id.as_deref();
+        // Whoever names a turn and says that it is over has seen all its work.
+        let worked = self.turn.worked.filter(|_| turn.is_some() && is_current);
+        let mark = mark.not_before(worked);
         match end {
             End::Completed { last_message } if known_over => {
                 if let Some(ending) = self.ending.as_mut().filter(|_| is_current) {
@@ -153,10 +156,11 @@ impl Thread {
         }
     }
 
-    /// Ends a turn that is known to be over before whatever comes next.
+    /// Ends a turn that is known by its name to be over before whatever comes next.
     pub fn complete_before(&mut self, mark: Mark) {
-        let is_over = |ending: &mut Ending| ending.definite && ending.mark.at < mark.at;
-        if let Some(ending) = self.ending.take_if(is_over) {
+        let is_over = self.turn.id.as_deref().is_some_and(|turn| self.is_over(turn));
+        let is_before = |ending: &mut Ending| is_over && ending.mark.at < mark.at;
+        if let Some(ending) = self.ending.take_if(is_before) {
             self.complete(ending);
         }
     }

@@ -36,6 +36,20 @@ impl Mark {
         Self { seq: self.seq.saturating_add(1), ..self }
     }
 
+    pub fn is_before(self, other: Self) -> bool {
+        (self.at, self.seq) < (other.at, other.seq)
+    }
+
+    /// The same, but not before what it followed.
+    pub fn not_before(self, earlier: Option<Self>) -> Self {
+        match earlier {
+            Some(earlier) if !earlier.is_before(self) => {
+                Self { at: earlier.at, seq: earlier.seq.saturating_add(1), ..self }
+            }
+            Some(_) | None => self,
+        }
+    }
+
     /// What must have happened before it, and was not heard: a moment earlier, so that it does
     /// not settle the very fact that proves it.
     pub fn before(self) -> Self {

@@ -118,6 +118,14 @@ impl Requests {
         self.0.iter().any(|request| request.kind == kind && waits(request))
     }
 
+    /// What is settled is told no earlier than this. True if there is such a request.
+    pub fn hold_settled(&mut self, until: Timestamp) -> bool {
+        let mut settled = self.0.iter_mut().filter(|request| request.settled.is_some()).peekable();
+        let any = settled.peek().is_some();
+        settled.for_each(|request| request.due = Some(until));
+        any
+    }
+
     /// Marks what a person is asked as answered: told after a moment, unless the turn ends first.
     pub fn settle(&mut self, mark: Mark, mut test: impl FnMut(&Request) -> bool) {
         for request in self.0.iter_mut().filter(|request| test(request)) {

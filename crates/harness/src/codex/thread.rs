@@ -76,6 +76,11 @@ impl Thread {
     }
 
     pub fn tell(&mut self, mark: Mark, fact: Fact) {
+        let is_work =
+            matches!(fact, Fact::LlmStarted | Fact::LlmRetrying { .. } | Fact::ToolStarted { .. });
+        if is_work && self.turn.worked.is_none_or(|worked| worked.is_before(mark)) {
+            self.turn.worked = Some(mark);
+        }
         let Mark { at, seq, source, .. } = mark;
         self.told.push(AgentEvent { at, seq, source, agent: self.agent.clone(), fact });
     }

@@ -28,6 +28,9 @@ pub struct Turn {
     pub plan: Option<Arc<str>>,
     /// A question that did not stop the turn.
     pub question: Option<Ask>,
+    /// The newest work that was told of it. A hook that ran late is stamped when it came, so this
+    /// may be after the turn's end by its rollout.
+    pub worked: Option<Mark>,
     pub heard: Heard,
 }
 
