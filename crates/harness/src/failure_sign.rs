@@ -14,13 +14,15 @@ pub fn of_status(status: i64) -> Option<FailureKind> {
 
 /// What a text says: by its words, else by a status that stands in it.
 pub fn in_text(text: &str) -> FailureKind {
+    let of_status = || status_in(text).and_then(of_status);
+    in_words(text).or_else(of_status).unwrap_or(FailureKind::Other)
+}
+
+/// What a text says by its words alone.
+pub fn in_words(text: &str) -> Option<FailureKind> {
     let text = text.to_ascii_lowercase();
-    WORDS
-        .iter()
-        .find(|(_, words)| words.iter().any(|word| text.contains(word)))
-        .map(|(kind, _)| *kind)
-        .or_else(|| status_in(&text).and_then(of_status))
-        .unwrap_or(FailureKind::Other)
+    let said = WORDS.iter().find(|(_, words)| words.iter().any(|word| text.contains(word)));
+    said.map(|(kind, _)| *kind)
 }
 
 /// The first three-digit number between 400 and 599.

@@ -223,7 +223,10 @@ impl Driver {
             Some("cancelled") => CANCELLED,
             Some("max_tokens") => Report::Completed { text, cut_off: true },
             Some(reason @ ("refusal" | "max_turn_requests")) => failed(now, of_reason(reason)),
-            Some(_) | None => Report::Completed { text, cut_off: false },
+            Some(_) | None => match self.turn.failure() {
+                Some(failure) => failed(now, failure),
+                None => Report::Completed { text, cut_off: false },
+            },
         };
         self.over(report, out);
     }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use qd_session::id::CallId;
 use qd_session::machine::ToolCall;
+use qd_session::monitor::Failure;
 use serde_json::{Value, json};
 
 use super::call::{Calls, text_in};
+use super::error_notice::ErrorNotice;
 use super::wire::{ToolCall as Told, Update};
 use crate::driver::{Delta, Output, Report, called};
 use crate::excerpt::{self, LAST_MESSAGE_BYTES_MAX, last_message, tail};
@@ -22,6 +24,7 @@ pub struct Turn {
     reported: VecDeque<CallId>,
     said: String,
     message: Option<String>,
+    error: ErrorNotice,
     /// The next words begin another message.
     ended: bool,
 }
@@ -34,6 +37,7 @@ impl Turn {
             self.said.clear();
         }
         self.message = message.map(str::to_owned);
+        self.error.hear(text);
         self.said.push_str(text);
         if self.said.len() > 2 * LAST_MESSAGE_BYTES_MAX {
             self.said = tail(&self.said, LAST_MESSAGE_BYTES_MAX).to_owned();
@@ -46,8 +50,14 @@ impl Turn {
         last_message(&self.said)
     }
 
+    /// Why it failed, if its last words are an error of its client.
+    pub fn failure(&self) -> Option<Failure> {
+        self.error.failure()
+    }
+
     pub fn call(&mut self, update: &Update, out: &mut Vec<Output>) {
         self.ended = true;
+        self.error.clear();
         let Some(call) = self.learn(&update.call, update.content.as_ref()) else { return };
         let id = call.call_id.clone();
         match update.call.status.as_deref() {

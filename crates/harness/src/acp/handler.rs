@@ -489,6 +489,19 @@ mod tests {
     }
 
     #[test]
+    fn an_error_in_words_is_one_although_the_turn_ends_as_usual() {
+        let mut story = prompted("copilot");
+        say(&mut story, 1_500, "Info: Request failed due to a transient API error. Retrying...");
+        say(&mut story, 2_500, "Error: Authentication failed with provider at x (HTTP 401).");
+        respond(&mut story, 3_000, 3, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "needs_you/auth_error");
+        prompt(&mut story, 4_000, 4);
+        say(&mut story, 5_000, "Error: 400 Bad thing");
+        respond(&mut story, 6_000, 4, json!({"stopReason": "end_turn"}));
+        assert_eq!(story.state(), "needs_you/error");
+    }
+
+    #[test]
     fn a_failed_tool_is_the_models_business_while_the_turn_goes_on() {
         let mut story = prompted("codex-acp");
         tool(&mut story, 2_000, "in_progress");

@@ -17,6 +17,7 @@
 mod call;
 mod driver;
 mod driver_turn;
+mod error_notice;
 mod failure;
 mod handler;
 mod model_choice;

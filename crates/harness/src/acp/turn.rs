@@ -3,6 +3,7 @@
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
 
+use super::error_notice::ErrorNotice;
 use super::failure;
 use super::rpc::RpcId;
 use crate::excerpt::{self, LAST_MESSAGE_BYTES_MAX};
@@ -25,6 +26,7 @@ pub struct Turn {
     ended_at: Option<Timestamp>,
     said: String,
     message: Option<String>,
+    error: ErrorNotice,
     /// A model request was told since the last tool.
     llm_told: bool,
     /// Its last act was a refusal of ours.
@@ -86,6 +88,7 @@ impl Turn {
             self.said.clear();
             self.message = message.map(str::to_owned);
         }
+        self.error.hear(text);
         self.said.push_str(text);
         if self.said.len() > 2 * LAST_MESSAGE_BYTES_MAX {
             self.said = excerpt::tail(&self.said, LAST_MESSAGE_BYTES_MAX).to_owned();
@@ -102,6 +105,7 @@ impl Turn {
     /// A tool is at work or asked for: what was said before it was not the last message.
     pub fn act(&mut self) {
         self.said.clear();
+        self.error.clear();
         self.llm_told = false;
         self.refused = false;
         self.model_due = None;
@@ -109,6 +113,7 @@ impl Turn {
 
     pub fn refuse(&mut self) {
         self.said.clear();
+        self.error.clear();
         self.refused = true;
     }
 
@@ -128,7 +133,7 @@ impl Turn {
     }
 
     /// How the turn ended, by the protocol's stop reason. `end_turn` says that the loop ended, also
-    /// when it ended because we refused.
+    /// when it ended because we refused, or because its model could not be asked.
     pub fn end(&self, reason: Option<&str>) -> Fact {
         let completed = |cut_off: bool| Fact::TurnCompleted {
             last_message: excerpt::last_message(&self.said).or_else(|| cut_off.then(|| "".into())),
@@ -142,7 +147,10 @@ impl Turn {
                 Fact::TurnFailed { failure: failure::of_reason(reason) }
             }
             Some(_) | None if self.refused => Fact::Interrupted,
-            Some(_) | None => completed(false),
+            Some(_) | None => match self.error.failure() {
+                Some(failure) => Fact::TurnFailed { failure },
+                None => completed(false),
+            },
         }
     }
 }
