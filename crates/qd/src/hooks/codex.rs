@@ -1,9 +1,10 @@
 //! Codex: `hooks.json` and `config.toml` in `CODEX_HOME` or `~/.codex`.
 //!
-//! Seen with 0.166.0: a hook runs only after its hash was written to `config.toml` under
-//! `hooks.state`; see [`super::trust`]. Groups are known by their index there, so ours goes last
-//! and is changed in place. It reads no `hooks.json` that starts with a byte order mark or holds
-//! anything but `hooks` and a `description`; the trust step says so.
+//! Seen with 0.166.0 and 0.169.0: a hook runs only after its hash was written to `config.toml`
+//! under `hooks.state`; see [`super::trust`]. Groups are known by their index there, so ours goes
+//! last and is changed in place. It reads no `hooks.json` that starts with a byte order mark or
+//! holds anything but `hooks` and a `description`; the trust step says so. An event that a version
+//! does not know does no harm.
 
 use super::wanted::{
     AfterTools, Dialect, Entry, HOOKS_TIMEOUT_S, Wanted, command, waiting_command,
@@ -12,8 +13,8 @@ use super::wanted::{
 pub const NAME: &str = "codex";
 
 /// All but the one that is answered. The client waits where its process may be gone before a
-/// background one has run.
-const EVENTS: [(&str, bool); 10] = [
+/// background one has run, and where a late word would reopen what has ended since.
+const EVENTS: [(&str, bool); 13] = [
     ("SessionStart", true),
     ("SessionEnd", true),
     ("UserPromptSubmit", false),
@@ -23,6 +24,9 @@ const EVENTS: [(&str, bool); 10] = [
     ("PostCompact", false),
     ("SubagentStart", false),
     ("SubagentStop", false),
+    ("PreModelRequest", true),
+    ("PostModelRequest", false),
+    ("Interrupt", true),
     ("Stop", true),
 ];
 

@@ -22,18 +22,20 @@ enum Way {
     Alone,
     /// A terminal on the shared daemon.
     Attached,
+    /// The same with hooks.
+    AttachedHooked,
 }
 
-use Way::{Alone, Attached, Hooked};
+use Way::{Alone, Attached, AttachedHooked, Hooked};
 
 fn codex(world: &World, way: Way, arguments: &[&str]) -> Terminal {
     let client = Client::codex(&world.home, &world.model).unwrap();
-    if way == Hooked {
+    if matches!(way, Hooked | AttachedHooked) {
         world.install_hooks("codex", &client);
     }
     let client = match way {
         Hooked | Alone => client.argument("--no-daemon"),
-        Attached => client,
+        Attached | AttachedHooked => client,
     };
     client.arguments(arguments.iter().copied()).in_terminal().unwrap()
 }
@@ -72,10 +74,13 @@ fn a_permission_waits_and_is_answered(way: Way) {
     terminal.wait_for_text(DIALOG).unwrap();
     wait(&world, "needs-permission");
     terminal.press_until_gone(Key::Escape, DIALOG).unwrap();
-    // Who attached to the daemon only now may hear of the turn's end and not of its reason.
-    let card = wait(&world, if way == Attached { "interrupted,idle" } else { "interrupted" });
+    let card = wait(&world, "interrupted");
     assert_eq!(card["requests"], json!([]));
     assert_eq!(world.status().len(), 1, "{}", world.picture());
+    // Its turn is active once more before it is over: that is no work.
+    let shown = world.shown(card["vendorId"].as_str().expect("an id"));
+    let end = shown.iter().rposition(|state| state == "needs_permission").expect("it asked");
+    assert_eq!(shown[end..], ["needs_permission", "interrupted"], "{shown:?}");
 }
 
 #[test]
@@ -91,6 +96,11 @@ fn a_permission_waits_and_is_answered_alone() {
 #[test]
 fn a_permission_waits_and_is_answered_on_the_daemon() {
     a_permission_waits_and_is_answered(Attached);
+}
+
+#[test]
+fn a_permission_waits_and_is_answered_on_the_daemon_with_hooks() {
+    a_permission_waits_and_is_answered(AttachedHooked);
 }
 
 fn who_comes_late_sees_the_permission(way: Way) {
@@ -149,6 +159,11 @@ fn esc_is_seen_on_the_daemon() {
     esc_is_seen(Attached);
 }
 
+#[test]
+fn esc_is_seen_on_the_daemon_with_hooks() {
+    esc_is_seen(AttachedHooked);
+}
+
 /// kill -9 while it asks, then it is resumed.
 fn kill_9_ends_it_and_it_is_resumed(way: Way) {
     let world = World::served(Script::new());
@@ -178,27 +193,47 @@ fn kill_9_ends_it_and_it_is_resumed_alone() {
     kill_9_ends_it_and_it_is_resumed(Alone);
 }
 
-fn a_failed_service_needs_you(way: Way) {
-    let world = World::served(Script::new().then_always(Reply::fails(529)));
+/// The reason is told by its rollout, its hook and its daemon, in any order: it stands whoever
+/// comes last.
+fn a_failed_service_needs_you(way: Way, status: u16, why: &str) {
+    let world = World::served(Script::new().then_always(Reply::fails(status)));
     let terminal = codex(&world, way, &[]);
     terminal.submit("are you there?").unwrap();
-    terminal.wait_for_text("529").unwrap();
-    let card = wait(&world, "server-error,error");
+    terminal.wait_for_text(&status.to_string()).unwrap();
+    let card = wait(&world, &why.replace('_', "-"));
     assert_eq!(card["agentState"]["group"], "needs_you");
     world.model.then(Script::new().then_always(Reply::says("Well again.")));
     terminal.submit("and now?").unwrap();
     terminal.wait_for_text("Well again.").unwrap();
     wait(&world, "task-complete");
+    let shown = world.shown(card["vendorId"].as_str().expect("an id"));
+    let last = shown.iter().rfind(|state| state.ends_with("error"));
+    assert_eq!(last.map(String::as_str), Some(why), "{shown:?}");
 }
 
 #[test]
 fn a_failed_service_needs_you_alone() {
-    a_failed_service_needs_you(Alone);
+    a_failed_service_needs_you(Alone, 529, "server_error");
+}
+
+#[test]
+fn a_failed_service_needs_you_with_hooks() {
+    a_failed_service_needs_you(Hooked, 529, "server_error");
 }
 
 #[test]
 fn a_failed_service_needs_you_on_the_daemon() {
-    a_failed_service_needs_you(Attached);
+    a_failed_service_needs_you(Attached, 529, "server_error");
+}
+
+#[test]
+fn a_missing_sign_in_needs_you_on_the_daemon() {
+    a_failed_service_needs_you(Attached, 401, "auth_error");
+}
+
+#[test]
+fn a_missing_sign_in_needs_you_on_the_daemon_with_hooks() {
+    a_failed_service_needs_you(AttachedHooked, 401, "auth_error");
 }
 
 /// `/new` lets go of the thread, and the process goes on with another.
@@ -276,7 +311,7 @@ fn a_question_waits_and_is_answered(way: Way) {
     assert_eq!(card["requests"].as_array().map(Vec::len), Some(1), "{card:#}");
     terminal.press_until_gone(Key::Enter, "A local file").unwrap();
     terminal.wait_for_text("SQLite it is.").unwrap();
-    let card = wait(&world, "task-complete,awaiting-input,awaiting-approval");
+    let card = wait(&world, "task-complete");
     assert_eq!(card["requests"], json!([]));
 }
 
