@@ -99,6 +99,7 @@ const BY_URGENCY: readonly (readonly string[])[] = [
   ["awaiting_approval"],
   ["budget_exceeded"],
   ["paused"],
+  ["stopped"],
   ["interrupted"],
 ];
 

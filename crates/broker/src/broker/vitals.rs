@@ -13,7 +13,7 @@ use qd_session::monitor::Monitor;
 use qd_session::operator::Vitals;
 
 use super::{Broker, Output};
-use crate::sources::vitals::{Vital, Watched};
+use crate::sources::vitals::{MOVES_EVERY, Vital, Watched};
 
 /// What was last seen of each process.
 #[derive(Debug)]
@@ -40,12 +40,13 @@ struct Known {
 impl Known {
     fn take(self, vital: &Vital) -> Self {
         let Vital { process: _, is_stopped, moved, at } = *vital;
-        let begun = self.measured.map_or(at, |(since, _)| since);
+        let measured_from = at.minus_ms(MOVES_EVERY.as_millis() as u64);
+        let begun = self.measured.map_or(measured_from, |(since, _)| since);
         let is_stale = self.measured.is_some_and(|(_, last)| at.ms_since(last) > MEASURED_FOR_MS);
         Self {
             stopped_since: is_stopped.then(|| self.stopped_since.unwrap_or(at)),
             measured: match moved {
-                Some(_) => Some((if is_stale { at } else { begun }, at)),
+                Some(_) => Some((if is_stale { measured_from } else { begun }, at)),
                 None => self.measured.filter(|_| !is_stale),
             },
             moved_at: if moved == Some(true) { at } else { self.moved_at },

@@ -25,7 +25,7 @@ use crate::limits::{PROCESSES_MAX, SOCKETS_MAX};
 pub const VITALS_EVERY: Duration = Duration::from_secs(2);
 
 /// How often it is measured what moves.
-const MOVES_EVERY: Duration = Duration::from_secs(10);
+pub const MOVES_EVERY: Duration = Duration::from_secs(10);
 
 /// A process to look at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +39,8 @@ pub struct Watched {
 pub struct Vital {
     pub process: ProcessKey,
     pub is_stopped: bool,
-    /// Something of it has moved since it was measured before. `None` where that was not or could
-    /// not be measured.
+    /// Something of it has moved since it was measured before, so long ago at least. `None` where
+    /// that was not or could not be measured.
     pub moved: Option<bool>,
     pub at: Timestamp,
 }
@@ -90,13 +90,14 @@ impl VitalsWatch {
 
     /// Looks at these.
     pub fn look(&mut self, watched: Vec<Watched>) {
-        let now = self.now;
-        if let (false, Some(mut gauge)) = (watched.is_empty(), self.gauge.take()) {
-            self.looking = Some(tokio::task::spawn_blocking(move || {
-                let seen = gauge.read(&watched, now());
-                (gauge, seen)
-            }));
+        if watched.is_empty() {
+            return;
         }
+        let (now, Some(mut gauge)) = (self.now, self.gauge.take()) else { return };
+        self.looking = Some(tokio::task::spawn_blocking(move || {
+            let seen = gauge.read(&watched, now());
+            (gauge, seen)
+        }));
     }
 }
 
@@ -235,6 +236,17 @@ mod tests {
             let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();
             kill_process(pid, Signal::KILL).unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_time_without_anything_to_look_at_is_no_end() {
+        let (child, watched) = shell("read line");
+        let mut vitals = VitalsWatch::start(|| Timestamp(7));
+        vitals.look(Vec::new());
+        vitals.look(vec![watched.clone()]);
+        let VitalsNews::Seen(seen) = vitals.next().await else { panic!("it looks") };
+        assert_eq!(seen.first().map(|vital| &vital.process), Some(&watched.process));
+        end(child);
     }
 
     #[test]

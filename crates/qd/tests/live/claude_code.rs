@@ -7,6 +7,7 @@ mod elsewhere;
 mod hidden_dialog;
 mod hooked;
 mod ruling;
+mod stopped;
 
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};

@@ -80,6 +80,12 @@ impl World {
         self.lay_down("policy.toml", text);
     }
 
+    /// What the operator has set.
+    #[allow(dead_code, reason = "the bench sets nothing")]
+    pub fn settings(&self, text: &str) {
+        self.lay_down("config.toml", text);
+    }
+
     /// A hook of the operator's that runs for observed agents, too: a line for a shell.
     pub fn post_tool_hook(&self, line: &str, failure_policy: &str) {
         self.lay_down("config.toml", "[hooks]\nobserved = true\n");
