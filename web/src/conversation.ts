@@ -335,12 +335,13 @@ const TOLD: ReadonlySet<string> = new Set([
 
 function withTool(steps: Step[], told: ToolTold): Step[] {
   const { runId: run, status, attempt, startedAtMs: startedAt, finishedAtMs: endedAt, error, output } = told;
-  const ran = { run, status, attempt, startedAt, ...given({ endedAt, error, output }) };
+  const { isError } = told;
+  const ran = { run, status, attempt, startedAt, ...given({ endedAt, error, output, isError }) };
   const next = (step: ToolStep): ToolStep => {
     if (attempt < step.attempt || (attempt === step.attempt && RANK[status] < RANK[step.status])) return step;
     // A new attempt has no end and no output yet.
-    const { endedAt: _, error: __, ...rest } = step;
-    return { ...rest, ...ran };
+    const { endedAt: _, error: __, isError: before, ...rest } = step;
+    return { ...rest, ...(status === "succeeded" ? given({ isError: before }) : {}), ...ran };
   };
   if (change(steps, told.callId, next)) return steps;
   const { callId: id, toolName: name, arguments: input } = told;

@@ -25,6 +25,8 @@ export interface ToolTold extends RunTold {
   readonly type: "tool_lifecycle";
   readonly callId: string;
   readonly toolName: string;
+  /** It has a result, and the result is an error. */
+  readonly isError?: boolean;
   /** Of a call that is in no message. */
   readonly arguments?: unknown;
   /** What came out of one, in the past. */

@@ -425,7 +425,7 @@ export type MonitorView = {
 
 export type Origin = "session" | "project" | "global" | "repository" | "preset";
 
-export type Outcome = "ok" | "failed" | "denied" | "interrupted";
+export type Outcome = "ok" | "error" | "failed" | "denied" | "interrupted";
 
 /** Entries, oldest first, and where to go on. */
 export interface Page {

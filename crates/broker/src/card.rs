@@ -16,7 +16,7 @@ use qd_session::monitor::{Activity, Ask, Latest, Monitor, Open, RequestKind, Sta
 use qd_session::operator::layer::{self, Icon, Layers};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::policy::{Origin, Preset};
-use qd_session::view::monitor::{MonitorView, view};
+use qd_session::view::monitor::{MonitorView, view, view_driven};
 use ring::digest;
 use serde::Serialize;
 
@@ -332,7 +332,7 @@ impl Card {
             place: monitor.carriers().find_map(|key| ProcessView::of(key, terminals.get(key))),
             agent_state,
             icon,
-            monitor_view: view(monitor),
+            monitor_view: session.machine().map_or_else(|| view(monitor), view_driven),
             usage: UsageView {
                 model: usage.and_then(|usage| usage.model.as_deref()).map(str::to_owned),
                 context_tokens: usage.and_then(|usage| usage.context_tokens),

@@ -175,6 +175,9 @@ impl Follower {
         let error = event["error"].as_str().map(|error| format!(": {}", plain(error)));
         let error = error.unwrap_or_default();
         match event["type"].as_str().unwrap_or_default() {
+            "tool_lifecycle" if event["isError"] == true => {
+                self.note(&format!("· {} returned an error", text("toolName")))
+            }
             "tool_lifecycle" if status != "queued" => {
                 self.note(&format!("· {} {status}{error}", text("toolName")))
             }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Entry, Event};
 use crate::id::{RequestId, SessionId};
 use crate::logbook::Logbook;
-use crate::machine::{Machine, Output, State, Tools};
+use crate::machine::{After, Machine, Output, State, Tools};
 use crate::moment::Timestamp;
-use crate::monitor::{Monitor, Open};
-use crate::operator::{self, AgentState, Group, SubState};
+use crate::monitor::{Activity, Monitor, Open};
+use crate::operator::{self, AgentState, Group, NEXT_PROMPT, SubState};
 use crate::policy::{Preset, Spent};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,6 +168,11 @@ impl Session {
             state.state = SubState::DELEGATING;
             state.label = "Running a subagent".to_owned();
         }
+        let is_fresh =
+            matches!(machine.state(), State::Ready(ready) if ready.after == After::Start);
+        if is_fresh && self.was_prompted() {
+            state.label = NEXT_PROMPT.to_owned();
+        }
         let asks = matches!(machine.state(), State::AwaitingApproval { .. });
         let open = self.open_requests();
         if asks && !open.is_empty() && open.iter().all(|open| ruled.contains(open.id)) {
@@ -175,6 +180,13 @@ impl Session {
             state.state = SubState::ACTING;
             state.label = "A rule answers".to_owned();
         }
+    }
+
+    /// Somebody has asked it for something before its harness came up this time.
+    fn was_prompted(&self) -> bool {
+        let has_words = |logbook: &Logbook| !logbook.conversation().messages().is_empty();
+        self.logbook.as_deref().is_some_and(has_words)
+            || !matches!(self.monitor.activity(), Activity::Starting | Activity::Ended)
     }
 
     /// When `resolve` may answer differently although nothing has happened.

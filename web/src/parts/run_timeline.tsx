@@ -7,6 +7,7 @@ import type { RunView } from "../wire";
 
 const OUTCOMES: Readonly<Record<string, { icon: LucideIcon; word: string }>> = {
   ok: { icon: CircleCheck, word: "succeeded" },
+  error: { icon: CircleX, word: "returned an error" },
   failed: { icon: CircleX, word: "failed" },
   denied: { icon: Ban, word: "denied" },
   interrupted: { icon: CircleStop, word: "interrupted" },

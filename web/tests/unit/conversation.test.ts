@@ -148,6 +148,16 @@ describe("a conversation", () => {
     expect(conversation.earlier).toBe(2);
   });
 
+  test("says of a run while it is told that its result is an error", () => {
+    const ended = tool("succeeded", { finishedAtMs: 40, isError: true });
+    const known = withChange(withPast(NOTHING_SAID, past()), ended);
+    expect(known.steps[2]).toMatchObject({ status: "succeeded", isError: true });
+    // Another attempt has no result yet.
+    const again = withChange(known, tool("running", { runId: "run_2", attempt: 2 }));
+    expect(again.steps[2]).toMatchObject({ status: "running" });
+    expect((again.steps[2] as { isError?: boolean }).isError).toBeUndefined();
+  });
+
   test.each([
     ["rejected by the operator: no", "refused"],
     ["failed: no such program", "failed"],

@@ -283,6 +283,8 @@ fn is_of_turn(code: ErrorCode) -> bool {
         | ErrorCode::StreamingFailed
         | ErrorCode::UsageLimit
         | ErrorCode::AuthFailed
+        | ErrorCode::ModelNotFound
+        | ErrorCode::ContextFull
         | ErrorCode::Interrupted => true,
         ErrorCode::SessionNotFound
         | ErrorCode::StateTransitionInvalid

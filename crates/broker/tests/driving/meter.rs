@@ -92,6 +92,7 @@ fn ended(tool: &str) -> Shown {
         tool_name: tool.into(),
         mutating: false,
         status: RunStatus::Succeeded,
+        is_error: false,
         attempt: 1,
         started_at_ms: Timestamp(1_000),
         finished_at_ms: Some(Timestamp(1_007)),

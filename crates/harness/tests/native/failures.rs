@@ -16,6 +16,8 @@ fn every_cause_is_in_the_table_and_nothing_else() {
         TroubleKind::Passing => "passing",
         TroubleKind::Auth => "auth",
         TroubleKind::UsageLimit => "usage_limit",
+        TroubleKind::UnknownModel => "unknown_model",
+        TroubleKind::ContextFull => "context_full",
         TroubleKind::Lasting => "lasting",
     };
     let written: Vec<Vec<String>> = table("model-failures.md", "Causes");

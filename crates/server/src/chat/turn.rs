@@ -117,8 +117,9 @@ impl Turn {
                 self.has_begun |= *to == Kind::CallingLlm;
                 None
             }
-            Change::ToolLifecycle(ToolLifecycle { call_id, status, .. }) => {
+            Change::ToolLifecycle(ToolLifecycle { call_id, status, is_error, .. }) => {
                 let status = match status {
+                    RunStatus::Succeeded if *is_error => "error",
                     RunStatus::Succeeded => "success",
                     RunStatus::Failed => "error",
                     RunStatus::Canceled => "canceled",

@@ -349,6 +349,7 @@ impl Run {
             tool_name: self.call.name.clone(),
             mutating: self.call.mutating,
             status,
+            is_error: matches!(self.fate, Fate::Succeeded { is_error: true, .. }),
             attempt: self.attempt,
             started_at_ms: self.started_at.or(self.finished_at).unwrap_or_default(),
             finished_at_ms: self.finished_at,

@@ -46,6 +46,10 @@ pub struct ToolLifecycle {
     pub tool_name: ToolName,
     pub mutating: bool,
     pub status: RunStatus,
+    /// It succeeded in having a result, and the result is an error: a command that returned
+    /// non-zero.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
     pub attempt: u8,
     pub started_at_ms: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,6 +166,10 @@ pub enum ErrorCode {
     HookConfigInvalid,
     UsageLimit,
     AuthFailed,
+    /// The provider does not have the model.
+    ModelNotFound,
+    /// The conversation no longer fits into the model's context.
+    ContextFull,
     /// A crash of ours cut it off; what it did before is not known.
     Interrupted,
 }
@@ -195,6 +203,10 @@ pub enum TroubleKind {
     Auth,
     /// The provider will not serve us for longer than we wait.
     UsageLimit,
+    /// The provider does not have the model.
+    UnknownModel,
+    /// The conversation no longer fits into the model's context.
+    ContextFull,
     /// Asking the same again gives the same answer.
     Lasting,
 }

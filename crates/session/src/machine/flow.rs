@@ -267,6 +267,8 @@ pub(super) fn llm_failed(
         TroubleKind::Passing => (ErrorCode::StreamingFailed, true),
         TroubleKind::Auth => (ErrorCode::AuthFailed, false),
         TroubleKind::UsageLimit => (ErrorCode::UsageLimit, false),
+        TroubleKind::UnknownModel => (ErrorCode::ModelNotFound, false),
+        TroubleKind::ContextFull => (ErrorCode::ContextFull, false),
         TroubleKind::Lasting => (ErrorCode::StreamingFailed, false),
     };
     let error = AgentError {
@@ -284,12 +286,28 @@ pub(super) fn llm_failed(
             | ErrorCode::StreamingFailed
             | ErrorCode::HookConfigInvalid
             | ErrorCode::AuthFailed
+            | ErrorCode::ModelNotFound
+            | ErrorCode::ContextFull
             | ErrorCode::Interrupted => None,
         },
     };
     let draft = draft.fail(&error);
     let tries_left = LLM_RETRY_DELAYS_MS.get(usize::from(turn.attempt).saturating_sub(1));
-    let after = |error| Ready { after: After::Failed { error, again: Again::Llm }, owed: None };
+    // The same conversation and the same model get the same answer: no retry is offered for them.
+    let again = match code {
+        ErrorCode::ModelNotFound | ErrorCode::ContextFull => Again::Nothing,
+        ErrorCode::SessionNotFound
+        | ErrorCode::StateTransitionInvalid
+        | ErrorCode::HarnessFailed
+        | ErrorCode::ToolExecutionFailed
+        | ErrorCode::HookExecutionFailed
+        | ErrorCode::StreamingFailed
+        | ErrorCode::HookConfigInvalid
+        | ErrorCode::UsageLimit
+        | ErrorCode::AuthFailed
+        | ErrorCode::Interrupted => Again::Llm,
+    };
+    let after = |error| Ready { after: After::Failed { error, again }, owed: None };
     match (passing, tries_left) {
         (true, Some(delay_ms)) => {
             let after_ms = trouble.retry_after_ms.unwrap_or(*delay_ms);

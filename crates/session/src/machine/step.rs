@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
-use super::change::{AgentError, Change, Reason, StateChanged, ToolLifecycle};
+use super::change::{AgentError, Change, Reason, RunStatus, StateChanged, ToolLifecycle};
 use super::hooks::HookConfig;
 use super::state::{Kind, State};
 use crate::id::TurnId;
@@ -109,13 +109,21 @@ impl<'a> Draft<'a> {
 
     pub fn moved(self, to: Kind, reason: Reason) -> Self {
         let from = self.from;
-        self.show(Change::StateChanged(StateChanged { from, to, reason, stream_id: None }))
+        self.show_move(StateChanged { from, to, reason, stream_id: None })
     }
 
     pub fn moved_in_turn(self, to: Kind, reason: Reason, turn: &TurnId) -> Self {
         let from = self.from;
         let stream_id = Some(turn.clone());
-        self.show(Change::StateChanged(StateChanged { from, to, reason, stream_id }))
+        self.show_move(StateChanged { from, to, reason, stream_id })
+    }
+
+    /// What ended in the step ended in the old state; what begins in it begins in the new one.
+    fn show_move(mut self, moved: StateChanged) -> Self {
+        let begins = |effect: &Effect| matches!(effect, Effect::Show(Change::ToolLifecycle(run)) if run.status == RunStatus::Running);
+        let at = self.effects.iter().position(begins).unwrap_or(self.effects.len());
+        self.effects.insert(at, Effect::Show(Change::StateChanged(moved)));
+        self
     }
 
     /// The state changes: says so, and whatever `act` adds comes after.

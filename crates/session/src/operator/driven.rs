@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 use super::observed::finished_state;
 use super::state::{AgentState, Group, SubState, Urgency};
 use crate::machine::{
-    After, AgentError, Batch, ErrorCode, Fate, Machine, PauseCause, RetryTimer, State,
+    After, AgentError, Batch, ErrorCode, Fate, Machine, PauseCause, RetryTimer, Run, State,
 };
 use crate::moment::Source;
+use crate::policy::is_plan;
 
 /// What the operator is told; none for a session that was never spawned.
 pub fn resolve(machine: &Machine) -> Option<AgentState> {
@@ -42,11 +43,20 @@ pub fn resolve(machine: &Machine) -> Option<AgentState> {
             autonomous(SubState::HOOKS, "Running post-tool hooks")
         }
         State::AwaitingApproval { batch, .. } => {
-            let tool = first(batch, &Fate::Undecided, &mut context);
-            needs_you(SubState::NEEDS_PERMISSION, &format!("Needs permission: {tool}"))
+            // A permission is more urgent than a plan.
+            let is_plan = |run: &&Run| is_plan(run.call.name.as_str());
+            let undecided = || batch.runs().iter().filter(|run| run.fate == Fate::Undecided);
+            if undecided().all(|run| is_plan(&run)) {
+                first(undecided(), &mut context);
+                needs_you(SubState::AWAITING_APPROVAL, "Plan ready for review")
+            } else {
+                let tool = first(undecided().filter(|run| !is_plan(run)), &mut context);
+                needs_you(SubState::NEEDS_PERMISSION, &format!("Needs permission: {tool}"))
+            }
         }
         State::AwaitingInput { batch, .. } => {
-            first(batch, &Fate::Unanswered, &mut context);
+            let unanswered = batch.runs().iter().filter(|run| run.fate == Fate::Unanswered);
+            first(unanswered, &mut context);
             needs_you(SubState::AWAITING_INPUT, "Asked you a question")
         }
         State::Paused { cause: PauseCause::Operator, .. } => needs_you(SubState::PAUSED, "Paused"),
@@ -104,8 +114,10 @@ fn running(batch: &Batch) -> Option<&str> {
 }
 
 /// The first call that waits, put into the context; its tool's name.
-fn first<'a>(batch: &'a Batch, fate: &Fate, context: &mut Map<String, Value>) -> &'a str {
-    let mut waiting = batch.runs().iter().filter(|run| run.fate == *fate);
+fn first<'a>(
+    mut waiting: impl Iterator<Item = &'a Run>,
+    context: &mut Map<String, Value>,
+) -> &'a str {
     let Some(run) = waiting.next() else { return "a tool" };
     put(context, "requestId", Some(run.call.call_id.as_str()));
     put(context, "tool", Some(run.call.name.as_str()));
@@ -121,6 +133,8 @@ fn failed(error: &AgentError, context: &mut Map<String, Value>) -> (Group, SubSt
     let (state, label) = match error.code {
         ErrorCode::UsageLimit => (SubState::USAGE_LIMIT, "Usage limit reached"),
         ErrorCode::AuthFailed => (SubState::AUTH_ERROR, "Sign-in needed"),
+        ErrorCode::ModelNotFound => (SubState::ERROR, "The provider doesn't have this model"),
+        ErrorCode::ContextFull => (SubState::ERROR, "The conversation is too long for the model"),
         ErrorCode::StreamingFailed => (SubState::SERVER_ERROR, "The model's service failed"),
         ErrorCode::ToolExecutionFailed => (SubState::ERROR, "Tool failed, needs attention"),
         ErrorCode::HookExecutionFailed => (SubState::ERROR, "Post-tool hook failed"),

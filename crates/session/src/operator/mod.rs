@@ -12,6 +12,6 @@ mod vitals;
 
 pub use self::driven::resolve as resolve_driven;
 pub use self::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
-pub use self::observed::{next_look, resolve, resolve_but};
+pub use self::observed::{NEXT_PROMPT, next_look, resolve, resolve_but};
 pub use self::state::{AgentState, Group, SubState, Urgency};
 pub use self::vitals::Vitals;

@@ -255,10 +255,13 @@ fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
 }
 
 /// Rule 10, for driven sessions as well.
+/// What a session says of itself that waits and asks for nothing.
+pub const NEXT_PROMPT: &str = "Waiting for your next prompt";
+
 pub(super) fn finished_state(sign: Sign) -> (Group, SubState, &'static str) {
     match sign.ending() {
         Ending::Asks => (Group::NeedsYou, SubState::AWAITING_INPUT, "Asked you a question"),
-        Ending::MidWork => (Group::NeedsYou, SubState::IDLE, "Waiting for your next prompt"),
+        Ending::MidWork => (Group::NeedsYou, SubState::IDLE, NEXT_PROMPT),
         Ending::Delivered => (Group::Delivered, SubState::TASK_COMPLETE, "Finished"),
     }
 }

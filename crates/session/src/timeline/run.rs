@@ -46,6 +46,8 @@ pub struct Run {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Outcome {
     Ok,
+    /// It has a result, and the result is an error: a command that returned non-zero.
+    Error,
     Failed,
     /// A person was asked and said no.
     Denied,
@@ -129,6 +131,7 @@ impl Runs {
         run.ended_at = told.finished_at_ms;
         run.outcome = match told.status {
             RunStatus::Queued | RunStatus::Running => None,
+            RunStatus::Succeeded if told.is_error => Some(Outcome::Error),
             RunStatus::Succeeded => Some(Outcome::Ok),
             RunStatus::Failed => Some(Outcome::Failed),
             RunStatus::Canceled => Some(Outcome::Interrupted),
@@ -183,7 +186,13 @@ impl Runs {
                 run.outcome = Some(Outcome::Ok);
                 run.ended_at = Some(at);
             }
-            Some(Outcome::Ok | Outcome::Failed | Outcome::Denied | Outcome::Interrupted) => {}
+            Some(
+                Outcome::Ok
+                | Outcome::Error
+                | Outcome::Failed
+                | Outcome::Denied
+                | Outcome::Interrupted,
+            ) => {}
         }
     }
 

@@ -402,6 +402,25 @@ fn d6_a_command_that_failed_is_a_result() {
     let exit_3 = ToolOutcome::Succeeded { output: "exit 3".into(), is_error: true };
     bench.prompt().calls(&[("a", true)]).finish("a", exit_3).is(Kind::CallingLlm);
     assert_eq!(bench.outputs(), [output("a", "exit 3", true)]);
+    let told = bench.last.iter().find_map(|output| match output {
+        Output::Show(shown) => match &shown.change {
+            Change::ToolLifecycle(run) => Some((run.status, run.is_error)),
+            _ => None,
+        },
+        Output::Do(_) => None,
+    });
+    assert_eq!(told, Some((RunStatus::Succeeded, true)), "who follows the run is told as well");
+}
+
+#[test]
+fn what_a_retry_cannot_mend_offers_none() {
+    for trouble in [TroubleKind::UnknownModel, TroubleKind::ContextFull] {
+        let mut bench = Bench::new(vec![]);
+        bench.prompt().stream_failed(trouble, None).is(Kind::Ready);
+        bench.send(Event::RetryRequested { target: RetryTarget::Llm });
+        bench.is(Kind::Ready);
+        bench.prompt().is(Kind::CallingLlm);
+    }
 }
 
 #[test]
@@ -507,9 +526,9 @@ fn d14_states_follow_the_reports_of_an_agent_with_its_own_tools() {
     bench.is(Kind::ExecutingTools).machine.state();
     let shown = bench.changes();
     assert!(
-        matches!(&shown[0], Change::ToolLifecycle(run)
+        matches!(&shown[..], [Change::StateChanged(_), Change::ToolLifecycle(run)]
             if run.status == RunStatus::Running && run.attempt == 1),
-        "their runs are shown like ours: {shown:?}"
+        "their runs are shown like ours, after the change to the state they run in: {shown:?}"
     );
     bench.send(Event::ApprovalAsked { turn: turn.clone(), call: call("b", true) });
     bench.is(Kind::AwaitingApproval).machine.state();

@@ -20,6 +20,7 @@ pub fn check(taken: &Taken<'_>) {
     no_batch_is_lost(taken, step);
     runs_end_once(taken, step);
     runs_are_shown_to_run(taken, step);
+    runs_begin_in_the_state_they_are_run_in(taken, step);
     hooks_come_after_the_batch(step);
     ready_has_nothing_pending(step);
     nothing_mutating_is_repeated_by_itself(taken, step);
@@ -44,7 +45,7 @@ fn actions(step: &Step) -> impl Iterator<Item = &Action> {
 }
 
 /// One `state_changed` for each transition, after the lifecycles and the error that led to it,
-/// before what is to be done next.
+/// before the runs that begin with it and what is to be done next.
 fn changes_are_told(taken: &Taken<'_>, step: &Step) {
     let moved: Vec<usize> = (0..step.effects.len())
         .filter(|at| matches!(step.effects[*at], Effect::Show(Change::StateChanged(_))))
@@ -59,7 +60,11 @@ fn changes_are_told(taken: &Taken<'_>, step: &Step) {
     assert_eq!((change.from, change.to), (from, to), "{taken:?}");
     assert_eq!(change.stream_id.as_ref(), step.state.turn().map(|turn| &turn.id), "{taken:?}");
     for effect in &step.effects[at + 1..] {
-        assert!(matches!(effect, Effect::Do(_)), "shown after the change: {taken:?}");
+        let is_after = match effect {
+            Effect::Show(change) => is_beginning(change),
+            Effect::Do(_) => true,
+        };
+        assert!(is_after, "shown after the change: {taken:?}");
     }
     let begins = |action: &Action| {
         matches!(
@@ -136,6 +141,19 @@ fn no_batch_is_lost(taken: &Taken<'_>, step: &Step) {
     let sent = actions(step).any(|action| matches!(action, Action::SendToHarness { .. }));
     if !sent && batch_of(taken.from).is_some() {
         assert_eq!(calls(&step.state), calls(taken.from), "{taken:?}");
+    }
+}
+
+fn is_beginning(change: &Change) -> bool {
+    matches!(change, Change::ToolLifecycle(run) if run.status == RunStatus::Running)
+}
+
+/// A run is told to begin after the change to the state in which it runs, never before it.
+fn runs_begin_in_the_state_they_are_run_in(taken: &Taken<'_>, step: &Step) {
+    let moved = changes(step).position(|change| matches!(change, Change::StateChanged(_)));
+    let begun = changes(step).position(is_beginning);
+    if let (Some(moved), Some(begun)) = (moved, begun) {
+        assert!(moved < begun, "{taken:?}");
     }
 }
 

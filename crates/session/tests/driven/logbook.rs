@@ -190,6 +190,27 @@ fn a_run_is_noted_once_as_it_ended() {
 }
 
 #[test]
+fn a_session_that_was_prompted_and_came_up_again_waits_for_the_next_prompt() {
+    let label = |driven: &Driven| driven.0.resolve(Timestamp(1)).expect("it is driven").label;
+    let mut driven = Driven::ready();
+    assert_eq!(label(&driven), "Waiting for your first prompt");
+    for prompt in [None, Some("Build it")] {
+        if let Some(prompt) = prompt {
+            driven.prompted(prompt);
+        }
+        driven.hears(Event::StopRequested);
+        driven.hears(Event::HarnessExited { code: Some(0), why: None });
+        driven.hears(Event::ResumeRequested);
+        driven.hears(Event::HarnessReady);
+        let expected = match prompt {
+            None => "Waiting for your first prompt",
+            Some(_) => "Waiting for your next prompt",
+        };
+        assert_eq!(label(&driven), expected);
+    }
+}
+
+#[test]
 fn a_call_that_is_in_no_answer_is_noted_with_what_it_is_about() {
     let mut driven = Driven::with(Tools::Theirs);
     let turn = driven.prompted("Build it");

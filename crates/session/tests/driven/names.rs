@@ -92,7 +92,8 @@ fn sample<T: DeserializeOwned>(written: Value) -> T {
 
 fn tool_lifecycle() -> ToolLifecycle {
     sample(json!({"runId": "r", "callId": "c", "toolName": "t", "mutating": true,
-        "status": "failed", "attempt": 1, "startedAtMs": 1, "finishedAtMs": 2, "error": "e"}))
+        "status": "failed", "isError": true, "attempt": 1, "startedAtMs": 1, "finishedAtMs": 2,
+        "error": "e"}))
 }
 
 fn hook_lifecycle() -> HookLifecycle {

@@ -3,25 +3,30 @@
 use std::collections::BTreeSet;
 
 use qd_session::id::SessionId;
-use qd_session::machine::{Kind, Machine, Setup, State};
+use qd_session::machine::{Kind, Machine, Process, Setup, State, Tools};
 use qd_session::moment::{Source, Timestamp};
 use qd_session::operator::{AgentState, Group, SubState, Urgency, resolve_driven};
+use qd_session::view::monitor::{MonitorView, view_driven};
 use serde_json::json;
 
 use super::walk::seen;
 
+const MONITOR_VIEW: &str = include_str!("../../../../spec/monitor-view.md");
 const SPEC: &str = include_str!("../../../../spec/operator-groups.md");
 
 /// How the operator sees a state: group and sub-state, and the label.
 pub fn view(setup: &Setup, state: &State) -> Option<(Kind, String, String)> {
-    let machine: Machine = serde_json::from_value(json!({
+    let shown = resolve_driven(&machine(setup, state))?;
+    assert_eq!((shown.since, shown.source), (Timestamp(7), Source::Driver));
+    Some((state.kind(), seen_as(&shown), shown.label))
+}
+
+fn machine(setup: &Setup, state: &State) -> Machine {
+    serde_json::from_value(json!({
         "id": SessionId::from("sess_1"), "setup": setup, "state": state,
         "since": 7, "stale": 0, "refused": 0,
     }))
-    .expect("a machine is made of these");
-    let shown = resolve_driven(&machine)?;
-    assert_eq!((shown.since, shown.source), (Timestamp(7), Source::Driver));
-    Some((state.kind(), seen_as(&shown), shown.label))
+    .expect("a machine is made of these")
 }
 
 fn seen_as(state: &AgentState) -> String {
@@ -41,6 +46,58 @@ fn table(heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// An agent of its own tools that waits for the operator to allow these.
+fn asked(tools: &[&str]) -> Option<(Kind, String, String)> {
+    let setup = Setup { tools: Tools::Theirs, process: Process::WholeSession, hooks: vec![] };
+    let runs: Vec<_> = tools
+        .iter()
+        .enumerate()
+        .map(|(nth, tool)| {
+            json!({"attempt": 1,
+        "call": {"callId": nth.to_string(), "name": tool, "arguments": {}, "mutating": false},
+        "fate": "undecided"})
+        })
+        .collect();
+    let state = json!({"kind": "AwaitingApproval", "turn": {"id": "turn_1", "attempt": 1},
+        "batch": runs});
+    view(&setup, &serde_json::from_value(state).expect("a state"))
+}
+
+#[test]
+fn a_permission_is_more_urgent_than_a_plan() {
+    let label = |tools: &[&str]| asked(tools).expect("it is seen").2;
+    assert_eq!(label(&["ExitPlanMode", "Bash"]), "Needs permission: Bash");
+    assert_eq!(label(&["ExitPlanMode"]), "Plan ready for review");
+}
+
+/// Each driven state in the words of the agent monitor, both ways.
+#[test]
+fn driven_states_are_seen_by_the_monitor_as_its_page_says() {
+    let section = MONITOR_VIEW.split("\n## ").find(|section| section.starts_with("Driven states"));
+    let rows = section.expect("the section").lines().filter(|line| line.starts_with('|')).skip(2);
+    let written: BTreeSet<(String, String)> = rows
+        .map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
+        .map(|cells: Vec<String>| (cells[0].clone(), cells[2].clone()))
+        .collect();
+    let seen: BTreeSet<(String, String)> =
+        seen().monitored.iter().map(|(kind, view)| (format!("{kind:?}"), view.clone())).collect();
+    assert_eq!(seen, written);
+}
+
+/// How the agent monitor would call a state.
+pub fn monitored(setup: &Setup, state: &State) -> (Kind, String) {
+    let view = match view_driven(&machine(setup, state)) {
+        MonitorView::Active(active) => {
+            let sub = serde_json::to_value(active).expect("a view is JSON");
+            format!("active/{}", sub.as_str().expect("a string"))
+        }
+        MonitorView::Initialized => "initialized".to_owned(),
+        MonitorView::Idle => "idle".to_owned(),
+        MonitorView::Exited => "exited".to_owned(),
+    };
+    (state.kind(), view)
+}
+
 #[test]
 fn driven_states_are_seen_as_the_page_says() {
     let written: BTreeSet<(String, String, String)> = table("Driven states")
@@ -50,6 +107,7 @@ fn driven_states_are_seen_as_the_page_says() {
     let seen: BTreeSet<(String, String, String)> = seen()
         .views
         .iter()
+        .chain(&asked(&["ExitPlanMode"]))
         .map(|(kind, state, label)| (format!("{kind:?}"), state.clone(), label.clone()))
         .collect();
     let unwritten: Vec<_> = seen.difference(&written).collect();

@@ -135,6 +135,8 @@ fn reasons_and_codes_are_those_of_the_page() {
         (ErrorCode::HookConfigInvalid, ErrorSource::Orchestrator),
         (ErrorCode::UsageLimit, ErrorSource::Harness),
         (ErrorCode::AuthFailed, ErrorSource::Harness),
+        (ErrorCode::ModelNotFound, ErrorSource::Harness),
+        (ErrorCode::ContextFull, ErrorSource::Harness),
         (ErrorCode::Interrupted, ErrorSource::Orchestrator),
     ];
     let written: Vec<(String, String)> =

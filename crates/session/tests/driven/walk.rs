@@ -34,6 +34,8 @@ pub struct Seen {
     pub errors: BTreeSet<(ErrorCode, bool, ErrorSource)>,
     /// Each state as the operator sees it, with the label.
     pub views: BTreeSet<(Kind, String, String)>,
+    /// Each state in the words of the agent monitor.
+    pub monitored: BTreeSet<(Kind, String)>,
 }
 
 /// Every event in every reachable state, for every setup, with the invariants checked at each
@@ -56,6 +58,7 @@ fn visit(setup: &Setup, seen: &mut Seen) {
         seen.states += 1;
         seen.kinds.insert(from.kind());
         seen.views.extend(operator::view(setup, &from));
+        seen.monitored.insert(operator::monitored(setup, &from));
         let seed = fresh_seed(&from);
         for event in events(setup, &from) {
             seen.steps += 1;

@@ -190,6 +190,8 @@ fn harness_events(setup: &Setup, turn: &TurnId) -> Vec<Event> {
         trouble(TroubleKind::Passing, Some(3_600_000)),
         trouble(TroubleKind::Auth, None),
         trouble(TroubleKind::Lasting, None),
+        trouble(TroubleKind::UnknownModel, None),
+        trouble(TroubleKind::ContextFull, None),
         trouble(TroubleKind::UsageLimit, Some(3_600_000)),
         parsed(vec![]),
         parsed(vec![judged(a.clone(), Verdict::Allow), judged(b.clone(), Verdict::Allow)]),

@@ -42,7 +42,6 @@ impl Cut {
 pub(super) struct TheirCalls {
     calls: Vec<ToolCall>,
     came_out: Option<(CallId, Arc<str>)>,
-    is_error: bool,
 }
 
 impl TheirCalls {
@@ -54,7 +53,6 @@ impl TheirCalls {
         Self {
             calls: runs.iter().map(|run| run.call.clone()).collect(),
             came_out: event.came_out().map(|(call, output)| (call.clone(), output.clone())),
-            is_error: matches!(event, Event::ToolEnded { is_error: true, .. }),
         }
     }
 
@@ -68,15 +66,15 @@ impl TheirCalls {
             tool_name: call.name.clone(),
             arguments: shortened(&call.arguments),
             output: output.map(|(_, output)| output.clone()).unwrap_or_default(),
-            status: status(told, self.is_error)?,
+            status: status(told)?,
             error_message: told.error.clone(),
         })
     }
 }
 
-fn status(told: &ToolLifecycle, is_error: bool) -> Option<ToolStatus> {
+fn status(told: &ToolLifecycle) -> Option<ToolStatus> {
     match told.status {
-        RunStatus::Succeeded if is_error => Some(ToolStatus::Failed),
+        RunStatus::Succeeded if told.is_error => Some(ToolStatus::Failed),
         RunStatus::Succeeded => Some(ToolStatus::Completed),
         RunStatus::Failed => Some(ToolStatus::Failed),
         RunStatus::Canceled => Some(ToolStatus::Canceled),

@@ -83,9 +83,9 @@ impl Cause {
             | Self::BadArguments => TroubleKind::Passing,
             Self::OutOfCredit => TroubleKind::UsageLimit,
             Self::SignInNeeded | Self::NotAllowed => TroubleKind::Auth,
-            Self::ContextFull
-            | Self::UnknownModel
-            | Self::BadRequest
+            Self::ContextFull => TroubleKind::ContextFull,
+            Self::UnknownModel => TroubleKind::UnknownModel,
+            Self::BadRequest
             | Self::Untrusted
             | Self::Redirected
             | Self::NotAStream
@@ -107,8 +107,12 @@ impl Cause {
             Self::BadArguments => "the model called a tool with arguments that are no JSON object",
             Self::SignInNeeded => "the provider does not accept the key",
             Self::NotAllowed => "the key does not allow this",
-            Self::ContextFull => "the conversation no longer fits into the model's context",
-            Self::UnknownModel => "the provider has no such model or address",
+            Self::ContextFull => {
+                "the conversation no longer fits into the model's context; start a new session"
+            }
+            Self::UnknownModel => {
+                "the provider has no such model or address; start a session with another one"
+            }
             Self::BadRequest => "the provider refused the request",
             Self::Untrusted => "no trusted connection to the provider can be made",
             Self::Redirected => "the provider points to another address, which is not followed",
