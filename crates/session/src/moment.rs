@@ -13,6 +13,9 @@ pub struct Timestamp(pub u64);
 impl Timestamp {
     pub const ZERO: Self = Self(0);
 
+    /// Of what is past, nobody knows since when: before anything that a clock has stamped.
+    pub const LONG_AGO: Self = Self(1);
+
     pub fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }

@@ -25,9 +25,6 @@ use crate::{otlp, payload};
 /// Lines of a conversation; the others tell about it.
 const SPOKEN: [&str; 3] = ["user", "assistant", "system"];
 
-/// Before anything that a clock has stamped.
-const LONG_AGO: Timestamp = Timestamp(1);
-
 /// Most sessions remembered. Nobody runs more at once; a forgotten one loses only what was in
 /// the middle of being joined. The one not heard of for longest goes first.
 const SESSIONS_MAX: usize = 256;
@@ -144,7 +141,7 @@ impl Handler {
             // Titles and modes before the first line with a time. The file may be a copy, so its
             // own time says nothing of when they were written.
             (None, _) if !line.kind.as_deref().is_some_and(|kind| SPOKEN.contains(&kind)) => {
-                notes.after(LONG_AGO, 0)
+                notes.after(Timestamp::LONG_AGO, 0)
             }
             (happened, _) => notes.stamped(happened),
         };

@@ -254,10 +254,10 @@ fn turn_over(monitor: &Monitor, main: &Agent, end: &TurnEnd<'_>) -> Verdict {
     }
 }
 
-/// Rule 10, for driven sessions as well.
 /// What a session says of itself that waits and asks for nothing.
 pub const NEXT_PROMPT: &str = "Waiting for your next prompt";
 
+/// Rule 10, for driven sessions as well.
 pub(super) fn finished_state(sign: Sign) -> (Group, SubState, &'static str) {
     match sign.ending() {
         Ending::Asks => (Group::NeedsYou, SubState::AWAITING_INPUT, "Asked you a question"),

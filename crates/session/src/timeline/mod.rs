@@ -136,8 +136,11 @@ impl Telling {
         self.note_state(self.clock);
     }
 
-    /// `at` never goes back.
+    /// `at` never goes back. What is past since nobody knows when has no place in a timeline.
     fn note_state(&mut self, at: Timestamp) {
+        if at <= Timestamp::LONG_AGO {
+            return;
+        }
         let Some(state) = self.session.resolve(at) else { return };
         let is_same = |span: &Span| span.group == state.group && span.state == state.state;
         if self.spans.last().is_some_and(is_same) {
