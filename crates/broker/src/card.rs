@@ -1,7 +1,7 @@
 //! A card: one session as a reader outside sees it. The board, the command line and the stream
 //! show this and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -58,6 +58,10 @@ pub struct Card {
     /// The process that carries it, where one is known.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub place: Option<ProcessView>,
+    /// The other processes that have the same session open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub also_open_in: Vec<ProcessView>,
     pub agent_state: AgentState,
     /// A domain layer's; else the sub-state has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -310,6 +314,7 @@ impl Card {
             harness: harness.name(),
             project: cwd.as_deref(),
         };
+        let mut holders = holders(monitor, terminals);
         let stepped = session.machine().map_or(Timestamp::ZERO, |machine| machine.since());
         let agent_state_is_ended = agent_state.state == SubState::SESSION_ENDED;
         let icon = layers.dress(&facts).and_then(|dress| dress.put_on(&mut agent_state));
@@ -329,7 +334,8 @@ impl Card {
                 Reach::Nowhere | Reach::Server | Reach::Driver => harness.resume_command(vendor_id),
                 Reach::Recording => None,
             },
-            place: monitor.carriers().find_map(|key| ProcessView::of(key, terminals.get(key))),
+            place: holders.pop_front(),
+            also_open_in: holders.into(),
             agent_state,
             icon,
             monitor_view: session.machine().map_or_else(|| view(monitor), view_driven),
@@ -394,6 +400,7 @@ impl Card {
             policy,
             resume_command: _,
             place,
+            also_open_in,
             agent_state,
             icon,
             monitor_view,
@@ -422,7 +429,7 @@ impl Card {
         } = agent_state;
         let who = (session_id, harness, vendor_id, title, cwd, branch, transcript, forked_from);
         let what = (mode, policy, place, icon, monitor_view, usage, capabilities, requests);
-        let more = (subagents, driven, drive, unrecognised);
+        let more = (also_open_in, subagents, driven, drive, unrecognised);
         let state = (group, state, label, core_label, urgency);
         let why = (confidence, source, rule, context, since);
         Fingerprint::of(&(who, what, more, state, why))
@@ -454,6 +461,22 @@ impl io::Write for Hashing {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The processes that have the session open, first the one whose state is shown.
+fn holders(monitor: &Monitor, terminals: &BTreeMap<ProcessKey, Terminal>) -> VecDeque<ProcessView> {
+    let known = monitor.carriers().filter_map(|key| ProcessView::of(key, terminals.get(key)));
+    let mut holders: VecDeque<ProcessView> = known.collect();
+    let asks = monitor.open_requests().find(|open| open.stage == Stage::Waiting);
+    let shown = asks.map_or(&monitor.main_agent().id, |open| open.agent);
+    let is_shown = |holder: &ProcessView| {
+        let pid = u64::from(holder.pid);
+        shown.terminal_pid().map_or(monitor.terminals().all(|other| other != pid), |it| it == pid)
+    };
+    if let Some(at) = holders.iter().position(is_shown) {
+        holders.swap(0, at);
+    }
+    holders
 }
 
 impl ProcessView {

@@ -540,7 +540,8 @@ impl Runtime {
         if self.holds(coming, harness, id, payload) {
             return;
         }
-        let staying = Staying { harness, frame: id, entry, heard: frame.heard() };
+        let pid = frame.caller.agent(frame.agent).map(|process| u64::from(process.pid));
+        let staying = Staying { harness, frame: id, entry, pid, heard: frame.heard() };
         self.broker.set_presence(self.presence.is_somebody());
         self.look_along();
         let outputs = self.broker.arrived(now(), &staying);
@@ -573,7 +574,9 @@ impl Runtime {
         match harness {
             Some(harness) => {
                 let told = self.next.batch.entries.len();
-                self.hand_in(now, Input::Signal { harness, signal: frame.signal() });
+                let process = frame.process();
+                let signal = frame.signal(process.as_deref());
+                self.hand_in(now, Input::Signal { harness, signal });
                 if let Some(process) = frame.caller.agent(frame.agent) {
                     self.note_holder(harness, process, told);
                     self.ask_for_folder(harness, process);
@@ -825,7 +828,8 @@ impl Runtime {
                 let journal = self.journal.clone();
                 let heard = journal.each_delivery(|delivery| {
                     if let Some((harness, frame)) = told_by(&delivery) {
-                        let signal = set_back(frame.signal(), by_ms);
+                        let process = frame.process();
+                        let signal = set_back(frame.signal(process.as_deref()), by_ms);
                         self.broker.handle(now, Input::Reheard { harness, signal });
                     }
                 });
@@ -1088,12 +1092,15 @@ fn restore(journal: &Journal, layers: Layers, policy: Policy) -> Result<Restored
         ids.extend(crate::hook_intake::FrameId::parse(&delivery.id));
         let Some((harness, frame)) = told_by(&delivery) else { return };
         if set_back.is_some() {
-            let signal = self::set_back(frame.signal(), by_ms);
+            let process = frame.process();
+            let signal = self::set_back(frame.signal(process.as_deref()), by_ms);
             broker.handle(now, Input::Reheard { harness, signal });
             return;
         }
         // All it led to is in the journal, but for timers that had not run out.
-        let outputs = broker.handle(now, Input::Recalled { harness, signal: frame.signal() });
+        let process = frame.process();
+        let signal = frame.signal(process.as_deref());
+        let outputs = broker.handle(now, Input::Recalled { harness, signal });
         // The chain of records has no gaps.
         kept.extend(outputs.into_iter().filter(|output| matches!(output, Output::Record(_))));
     });

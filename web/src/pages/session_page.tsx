@@ -222,6 +222,7 @@ function WhereTable({ card }: { card: Card }) {
     ["Folder", card.cwd],
     ["Branch", card.branch],
     ["Runs in", card.where && fullPlaceOf(card.where)],
+    ["Also open in", card.alsoOpenIn?.map(fullPlaceOf).join(", ")],
     ["Transcript", card.transcript],
     ["Session", card.vendorId],
     ["Went on from", card.forkedFrom],

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use qd_harness::Harness;
-use qd_harness::waiting_hook::{Heard, WaitingHook, Wants};
+use qd_harness::waiting_hook::{Asked, Heard, WaitingHook, Wants};
 use qd_session::decision::{Command, Decision, Link, Record};
 use qd_session::event::{Entry, Event};
-use qd_session::id::{DecisionId, SessionId, Way};
+use qd_session::id::{AgentId, DecisionId, SessionId, Way};
 use qd_session::machine::Tools;
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
@@ -27,6 +27,8 @@ pub struct Staying<'a> {
     pub frame: FrameId,
     /// How the agent was started, in its own word; none where it does not say.
     pub entry: Option<&'a str>,
+    /// The process that ran the hook.
+    pub pid: Option<u64>,
     pub heard: Heard<'a>,
 }
 
@@ -41,14 +43,26 @@ impl Broker {
         self.desk.follow(last);
     }
 
+    /// Where several processes have the session open, a main agent is known by its process.
+    fn name_terminal(&self, id: &SessionId, pid: u64, asked: &mut Asked) {
+        let Some(tracked) = self.roster.get(id).filter(|_| asked.agent.is_main()) else { return };
+        if tracked.session.peek().monitor().terminals().any(|other| other == pid) {
+            asked.agent = AgentId::terminal(pid);
+        }
+    }
+
     /// A forwarder waits from now on, or again.
     pub fn arrived(&mut self, now: Timestamp, staying: &Staying<'_>) -> Vec<Output> {
         let mut outputs = Vec::new();
-        let Staying { harness, frame, entry, heard } = *staying;
+        let Staying { harness, frame, entry, pid, heard } = *staying;
         let hook = WaitingHook::read(harness, heard);
         let found = hook.and_then(|hook| {
             let id = self.found.get(&(harness, hook.session.clone()))?.clone();
-            Some((id, hook.wants))
+            let mut wants = hook.wants;
+            if let (Wants::Answer(asked), Some(pid)) = (&mut wants, pid) {
+                self.name_terminal(&id, pid, asked);
+            }
+            Some((id, wants))
         });
         let stay = found.as_ref().map_or(Stay::No, |(id, wants)| self.stay(id, wants, entry));
         let Some((id, wants)) = found.filter(|_| stay != Stay::No) else {

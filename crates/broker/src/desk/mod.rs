@@ -660,7 +660,7 @@ impl OpenRequest<'_> {
     pub fn can_end_turn(&self) -> bool {
         let is_answered =
             self.answer.is_some_and(|answer| !matches!(answer.standing, Standing::Failed { .. }));
-        self.waits.hook.is_some() && self.waits.agent.is_main() && !is_answered
+        self.waits.hook.is_some() && self.waits.agent.leads() && !is_answered
     }
 }
 

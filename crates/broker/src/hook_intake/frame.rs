@@ -73,16 +73,21 @@ pub enum Cut {
 }
 
 impl Frame {
-    /// As a handler takes it.
-    pub fn signal(&self) -> Signal<'_> {
+    /// As a handler takes it, from this process.
+    pub fn signal<'a>(&'a self, process: Option<&'a str>) -> Signal<'a> {
         Signal {
             at: Timestamp(self.at_ms),
             seq: self.seq,
             channel: Channel::Hook,
             direction: Direction::FromAgent,
-            file: None,
+            file: process,
             payload: &self.payload,
         }
+    }
+
+    /// The process that ran it, as a signal names it. Several may have one session open.
+    pub fn process(&self) -> Option<String> {
+        self.caller.agent(self.agent).map(|process| process.key().to_string())
     }
 
     /// Whether it says what no other hook does. The Stop hook that waits for the next prompt runs

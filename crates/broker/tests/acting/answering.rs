@@ -373,7 +373,8 @@ fn a_hook_of_codex_is_let_go_once_its_daemon_is_heard() {
     let asked = hook("PermissionRequest");
     hears(&mut broker, Channel::Hook, &asked);
     let frame = FrameId(1);
-    let staying = Staying { harness, frame, entry: None, heard: Heard::all(asked.as_bytes()) };
+    let staying =
+        Staying { harness, frame, entry: None, pid: None, heard: Heard::all(asked.as_bytes()) };
     let outputs = broker.arrived(Timestamp(START_MS + 5_000), &staying);
     assert!(!outputs.contains(&Output::Release(frame)), "{outputs:?}");
     let waiting = json!({"method": "thread/status/changed", "params": {"threadId": "T",

@@ -119,9 +119,10 @@ impl Deck {
         let frame = FrameId(u128::from(self.now_ms * 1_000_000) << 64 | u128::from(nth));
         let harness = Harness::ClaudeCode;
         let now = self.now();
-        let outputs = self
-            .broker
-            .arrived(now, &Staying { harness, frame, entry, heard: Heard::all(payload) });
+        let outputs = self.broker.arrived(
+            now,
+            &Staying { harness, frame, entry, pid: None, heard: Heard::all(payload) },
+        );
         self.take(outputs);
         self.waits(1_000);
         frame

@@ -105,7 +105,13 @@ impl Handler {
             // There is no such session of Claude Code.
             return self.not_understood(signal, None);
         }
-        let mut notes = Notes::of(signal, id);
+        let mut notes = Notes::of(signal, id.clone());
+        if hook.hook_event_name.as_deref() == Some("SessionEnd")
+            && let Some(known) = self.sessions.get_mut(&id)
+        {
+            // It was no loss: its process has said goodbye.
+            known.all().for_each(|session| session.release_end(&mut notes));
+        }
         let opens =
             matches!(hook.hook_event_name.as_deref(), Some("SessionStart" | "UserPromptSubmit"));
         let whose = match signal.pid() {

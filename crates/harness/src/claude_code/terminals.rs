@@ -193,6 +193,9 @@ impl Terminals {
                 let writer = prompt
                     .and_then(|prompt| self.of_prompt(prompt))
                     .or_else(|| agent.and_then(|agent| self.of_subagent(agent)))
+                    // A prompt that no hook told of stands behind what another process wrote last.
+                    // One that waits for a person was not prompted.
+                    .or_else(|| prompt.and_then(|_| self.only_busy().or_else(|| self.only_free())))
                     .or_else(|| self.of_parent(line.parent_uuid.as_deref()?))
                     .or_else(|| self.only_open())
                     .or_else(|| self.only_busy())?;
@@ -223,6 +226,10 @@ impl Terminals {
 
     fn only_busy(&self) -> Option<usize> {
         self.only(|one| one.is_open() && one.session.registered.is_busy())
+    }
+
+    fn only_free(&self) -> Option<usize> {
+        self.only(|one| one.is_open() && one.session.registered.waits_since().is_none())
     }
 
     fn only(&self, wanted: impl Fn(&Terminal) -> bool) -> Option<usize> {
@@ -360,6 +367,26 @@ mod tests {
         let mut story = both();
         story.hook_of(3_000, "8", prompt("p8")).line(3_010, prompted).line(3_500, done);
         story.wait_until(4_000).shows("needs_permission").waits_for(1);
+    }
+
+    #[test]
+    fn without_hooks_a_prompt_is_not_of_the_process_that_waits() {
+        let result = json!({"type": "user", "promptId": "p8", "uuid": "u8", "parentUuid": "u7",
+            "toolDenialKind": "interrupted", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": "c7", "is_error": true}]}});
+        let prompted = json!({"type": "user", "promptId": "p8", "uuid": "u9", "parentUuid": "u8",
+            "message": {"content": "go"}});
+        let done = json!({"type": "system", "subtype": "turn_duration", "parentUuid": "u9"});
+        let call = json!({"type": "assistant", "uuid": "u7", "message": {"id": "m1",
+            "stop_reason": "tool_use", "content": [
+                {"type": "tool_use", "id": "c7", "name": "Bash", "input": {"command": "ls"}}]}});
+        let mut story = Story::new();
+        story.registry_of(10, 7, "busy", "").line(100, call);
+        story.registry_of(600, 7, "waiting", "permission prompt").shows("needs_permission");
+        story.registry_of(2_000, 8, "idle", "").registry_of(3_000, 8, "busy", "");
+        story.registry_of(3_100, 8, "idle", "");
+        story.line(3_000, result).line(3_010, prompted).line(3_090, done);
+        story.wait_until(9_000).shows("needs_permission").waits_for(1);
     }
 
     #[test]

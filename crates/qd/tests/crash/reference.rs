@@ -29,7 +29,9 @@ impl Reference {
             let at = Timestamp(frame.at_ms);
             reference.wait_until(at);
             let harness = Harness::named(&frame.harness).expect("a client of the captures");
-            reference.broker.handle(at, Input::Signal { harness, signal: frame.signal() });
+            let process = frame.process();
+            let signal = frame.signal(process.as_deref());
+            reference.broker.handle(at, Input::Signal { harness, signal });
         }
         reference
     }

@@ -8,6 +8,7 @@ mod hidden_dialog;
 mod hooked;
 mod ruling;
 mod stopped;
+mod two_terminals;
 
 use qd_testbed::{Client, Gate, Key, Reply, Script, Terminal};
 use serde_json::{Value, json};
