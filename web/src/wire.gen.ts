@@ -111,6 +111,8 @@ export interface Capabilities {
 
 export interface Card {
   agentState: AgentState;
+  /** The other processes that have the same session open. */
+  alsoOpenIn?: ProcessView[];
   branch?: string;
   /** What can be done with it from here. */
   capabilities: Capabilities;
