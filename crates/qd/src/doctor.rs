@@ -72,6 +72,7 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.extend(about.as_ref().map(agents::unknown));
     findings.extend(about.as_ref().map(agents::strangers));
     findings.extend(agents::others(paths, about.as_ref()));
+    findings.extend(about.as_ref().and_then(agents::posts));
     findings.extend(about.as_ref().map(agents::cut));
     findings.extend(about.as_ref().map(notices));
     if !has_trouble(about.as_ref(), TroubleKind::WatchesExhausted) {

@@ -67,6 +67,8 @@ pub enum Refusal {
     BadQuery,
     BadCursor,
     UnknownHarness,
+    /// No JSON object, or one that names no session.
+    BrokenHook,
     Unreadable,
     /// The loop is behind, or the disk is full.
     NotTaken,
@@ -169,6 +171,11 @@ impl Refusal {
             Self::UnknownHarness => {
                 (S::BAD_REQUEST, "unknown_harness", "no agent of that name is known here")
             }
+            Self::BrokenHook => (
+                S::BAD_REQUEST,
+                "broken_hook",
+                "this is no hook: post the JSON object that the agent gave the hook, with its session_id",
+            ),
             Self::Unreadable => (S::BAD_REQUEST, "unreadable", "the body cannot be read"),
             Self::NotTaken => {
                 (S::SERVICE_UNAVAILABLE, "not_taken", "it was not taken; send it again")

@@ -23,6 +23,7 @@ use crate::browsers::Browsers;
 use crate::budget::{Guesses, Identity, Requests};
 use crate::connections::Seat;
 use crate::error::Refusal;
+use crate::hook_posts::HookPosts;
 use crate::patience::in_time;
 use crate::request_log::{self, RequestLog};
 use crate::routes::{Need, need};
@@ -49,6 +50,7 @@ pub struct Port {
     guesses: Guesses,
     requests: Requests,
     log: RequestLog,
+    hook_posts: HookPosts,
 }
 
 /// The names by which a port is reached.
@@ -109,6 +111,7 @@ const PROTECTION: [(HeaderName, &str); 6] = [
 pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let matched = request.extensions().get::<MatchedPath>();
+    let is_hook = matched.is_some_and(|matched| matched.as_str() == HOOK);
     let need = matched.and_then(|matched| need(&method, matched.as_str()));
     let response = match (&via, need) {
         (_, None) => Refusal::NoSuchRoute.into_response(),
@@ -122,7 +125,12 @@ pub async fn guard(State(via): State<Via>, request: Request, next: Next) -> Resp
                     None => answered.await,
                 }
             }
-            Err(refusal) => refusal.into_response(),
+            Err(refusal) => {
+                if is_hook {
+                    port.hook_posts.refused(&refusal);
+                }
+                refusal.into_response()
+            }
         },
     };
     let response = (PROTECTION, response).into_response();
@@ -145,14 +153,23 @@ fn named(mut request: Request, caller: Caller) -> Request {
     request
 }
 
+/// Where scripts post hooks.
+const HOOK: &str = "/api/live/hook";
+
 /// Who comes through the socket.
 const COMMAND_LINE: &str = "command line";
 
 impl Port {
-    pub fn new(names: Arc<Names>, tokens: Tokens, browsers: Arc<Browsers>) -> Self {
+    pub fn new(
+        names: Arc<Names>,
+        tokens: Tokens,
+        browsers: Arc<Browsers>,
+        hook_posts: HookPosts,
+    ) -> Self {
         let now = Instant::now();
         let (guesses, log) = (Guesses::new(now), RequestLog::new(now));
-        Self { tokens, browsers, names, guesses, requests: Requests::default(), log }
+        let requests = Requests::default();
+        Self { tokens, browsers, names, guesses, requests, log, hook_posts }
     }
 
     /// Whose request it is, if it may pass. What is refused costs nobody's budget: any web page can

@@ -1,6 +1,7 @@
 //! What agents report over HTTP: hooks as they are, and telemetry.
 //!
-//! Invariant: 200 means that the journal has it; anything else means that it was not taken.
+//! Invariant: 200 means that the journal has it; anything else means that it was not taken. Hooks
+//! that are refused are counted, because the scripts that post them keep it to themselves.
 
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -12,6 +13,7 @@ use futures_util::StreamExt;
 use qd_broker::hook_intake::{Caller, Cut, Frame, FrameId, Mode};
 use qd_broker::runtime::{Delivered, Handle};
 use qd_harness::abridge::{Abridged, Abridger, Bounds};
+use qd_harness::waiting_hook::session_named;
 use qd_harness::{Channel, Harness};
 use serde::Deserialize;
 use serde_json::json;
@@ -35,12 +37,21 @@ pub async fn hook(
 ) -> Result<Response, Refusal> {
     let harness = query.harness.as_deref().unwrap_or("claude_code");
     let harness = Harness::named(harness).ok_or(Refusal::UnknownHarness)?;
-    let payload = abridged(body).await?;
+    let payload = whole_hook(body).await.inspect_err(|refusal| {
+        server.hook_posts().refused(refusal);
+    })?;
     match server.handle().deliver(frame(harness, payload)).await {
         // An empty object is what a hook answers that has nothing to say.
         Delivered::Taken => Ok(Json(json!({})).into_response()),
         Delivered::Refused => Err(Refusal::NotTaken),
     }
+}
+
+/// A body that is about a session: what is not would be kept for nobody.
+async fn whole_hook(body: Body) -> Result<Abridged, Refusal> {
+    let payload = abridged(body).await?;
+    let is_named = session_named(&payload.text).is_some_and(|session| !session.is_empty());
+    is_named.then_some(payload).ok_or(Refusal::BrokenHook)
 }
 
 /// What is kept of a body, made while it comes: no more than that is ever held.

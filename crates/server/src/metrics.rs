@@ -13,6 +13,7 @@ use qd_broker::telemetry::{Meter, word};
 
 use self::page::Page;
 use crate::error::Refusal;
+use crate::hook_posts::RefusedHooks;
 use crate::server::Server;
 use crate::wire::Summary;
 
@@ -22,6 +23,10 @@ pub async fn metrics(State(server): State<Server>) -> Result<Response, Refusal> 
     let meter = server.handle().meter().await?;
     let mut page = Page::default();
     daemon(&mut page, &health, &server.feed().summary());
+    let RefusedHooks { without_token, wrong_token, broken } = server.hook_posts().view();
+    let refused = "Hooks posted over HTTP without a token that opens it.";
+    page.counter("qd_hooks_unauthorised_total", refused, without_token + wrong_token);
+    page.counter("qd_hooks_broken_total", "Hooks posted over HTTP that are none.", broken);
     let readers = u64::from(server.readers().count());
     page.gauge("qd_stream_readers", "Readers of the stream.", readers);
     let receivers = server.notices().map(Notices::receivers_view).unwrap_or_default();

@@ -31,6 +31,7 @@ use crate::connections::{Connections, Seat, socket_max, tcp_max};
 use crate::error::Refusal;
 use crate::feed::Feed;
 use crate::guard::{Names, Port, Via};
+use crate::hook_posts::HookPosts;
 use crate::limits::{ACCEPT_PAUSE, HEAD_WAIT_MAX, SEND_BUFFER_BYTES, STREAM_BUFFER_BYTES};
 use crate::patience::Patient;
 use crate::presence::Tabs;
@@ -54,6 +55,7 @@ pub struct Server {
     browsers: Arc<Browsers>,
     records: Records,
     tabs: Tabs,
+    hook_posts: HookPosts,
     port: u16,
     names: Arc<Names>,
     /// Where the socket is.
@@ -105,6 +107,7 @@ impl Server {
         let feed = Feed::start(handle.clone());
         let readers = Readers::of(handle.presence());
         let tabs = Tabs::of(records.notices.clone(), handle.clone());
+        let hook_posts = HookPosts::default();
         let port_number = address.port();
         let names = Arc::new(Names::new(port_number, hosts));
         let server = Self {
@@ -115,11 +118,12 @@ impl Server {
             browsers: browsers.clone(),
             records,
             tabs,
+            hook_posts: hook_posts.clone(),
             port: port_number,
             names: names.clone(),
             runtime_folder,
         };
-        let guarded = Arc::new(Port::new(names, tokens, browsers));
+        let guarded = Arc::new(Port::new(names, tokens, browsers, hook_posts));
         let inside = router(server.clone(), Via::Socket);
         let outside = router(server.clone(), Via::Tcp(guarded));
         let connections = Connections::new(tcp_max());
@@ -192,6 +196,10 @@ impl Server {
         self.readers.clone()
     }
 
+    pub(crate) fn hook_posts(&self) -> &HookPosts {
+        &self.hook_posts
+    }
+
     /// The streams that callers of the port have open.
     pub(crate) fn streams(&self) -> &Streams {
         &self.streams
@@ -209,6 +217,7 @@ impl Server {
             pid: std::process::id(),
             port: self.port,
             health: self.handle.health().await?,
+            refused_hooks: self.hook_posts.view(),
             receivers: self.notices().map(Notices::receivers_view).unwrap_or_default(),
         })
     }

@@ -20,6 +20,8 @@ use qd_session::view::monitor::MonitorView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::hook_posts::RefusedHooks;
+
 /// `GET /api/live/sessions`, and the stream's `snapshot`.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -384,6 +386,10 @@ pub struct About {
     pub port: u16,
     #[serde(flatten)]
     pub health: Health,
+    /// Hooks that scripts posted and that were not taken.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub refused_hooks: RefusedHooks,
     /// Those whom notices go to, and how they fare.
     #[serde(default)]
     #[schema(required = true)]

@@ -48,6 +48,9 @@ pub fn take(session: &mut Session, notes: &mut Notes, hook: &Hook, first: bool) 
         "PostToolUse" => post_tool(session, notes, &agent, hook, true),
         "PostToolUseFailure" => post_tool(session, notes, &agent, hook, false),
         "PostToolBatch" => batch(session, notes, &agent, hook),
+        // No hooks of the client's: wrappers around it tell these beside them.
+        "permission_decision" => decided(session, notes, &agent, hook),
+        "Interrupt" => session.interrupted(notes, &agent),
         "Stop" => stop(session, notes, hook),
         "StopFailure" => {
             let message = hook.last_assistant_message.as_deref();
@@ -185,6 +188,16 @@ fn permission_request(session: &mut Session, notes: &mut Notes, agent: &AgentId,
     session.requests.ask(notes, agent, kind, request, stage, ask);
 }
 
+/// A wrapper has decided about a permission, or leaves it to a person.
+fn decided(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
+    if hook.decision.as_deref() == Some("ask_user") {
+        permission_request(session, notes, agent, hook);
+        return session.dialog_opened(notes, notes.at, Kind::Permission, None);
+    }
+    let tool = hook.tool_name.as_deref();
+    session.requests.decided(notes, agent, hook.tool_use_id.as_deref(), tool);
+}
+
 fn denied(session: &mut Session, notes: &mut Notes, agent: &AgentId, hook: &Hook) {
     match hook.tool_use_id.as_deref() {
         Some(call) => session.call_ended(notes, agent, call, End::FAILED),
@@ -313,6 +326,39 @@ mod tests {
             .shows("needs_permission")
             .bash(9_000, "PostToolUse", "c1")
             .shows("thinking");
+    }
+
+    #[test]
+    fn what_a_wrapper_decides_is_decided_and_what_it_leaves_to_a_person_waits() {
+        let decision = |decision: &str| {
+            json!({"hook_event_name": "permission_decision", "tool_name": "Bash",
+                "decision": decision})
+        };
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .hook(650, decision("allow"))
+            .wait_until(3_000)
+            .shows("acting")
+            .never_showed("needs_permission");
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .hook(650, decision("ask_user"))
+            .shows("needs_permission")
+            .hook(9_000, decision("allow"))
+            .shows("acting");
+    }
+
+    #[test]
+    fn an_interrupt_that_a_wrapper_tells_ends_the_turn() {
+        Story::prompted()
+            .bash(500, "PreToolUse", "c1")
+            .bash_permission(600, "c1")
+            .wait_until(1_001)
+            .shows("needs_permission")
+            .hook(2_000, json!({"hook_event_name": "Interrupt"}))
+            .shows("interrupted");
     }
 
     #[test]

@@ -212,6 +212,27 @@ impl Requests {
         self.resolve_where(notes, |pending| pending.agent == *agent && pending.ask.call.is_none());
     }
 
+    /// Tells that a permission is decided: that of this call, else what the agent asks for this tool,
+    /// else all that it asks.
+    pub fn decided(
+        &mut self,
+        notes: &mut Notes,
+        agent: &AgentId,
+        call: Option<&str>,
+        tool: Option<&str>,
+    ) {
+        self.resolve_where(notes, |Pending { ask, agent: by, .. }| {
+            let of_call = ask.call.as_ref().map(CallId::as_str);
+            let of_tool = ask.tool.as_ref().map(|known| known.as_str());
+            let is_meant = match (call, tool) {
+                (Some(call), _) => of_call.is_none_or(|known| known == call),
+                (None, Some(tool)) => of_tool.is_none_or(|known| known == tool),
+                (None, None) => true,
+            };
+            by == agent && is_meant
+        });
+    }
+
     /// Tells that a request is answered which names no call: one with its tool and input has run.
     /// So is a dialog of which nothing is known; what else the agent asks may still wait beside it.
     pub fn resolve_run(

@@ -47,6 +47,8 @@ pub struct Hook {
     pub notification_type: Option<String>,
     pub task_subject: Option<String>,
     pub reason: Option<String>,
+    /// Of `permission_decision`, which wrappers around the client tell.
+    pub decision: Option<String>,
     pub elicitation_id: Option<String>,
     pub mcp_server_name: Option<String>,
     /// Grok Build writes each member twice, in Claude Code's spelling and in its own.

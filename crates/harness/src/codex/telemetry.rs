@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use qd_session::id::CallId;
+use qd_session::id::{CallId, ToolName};
 use qd_session::moment::Timestamp;
-use qd_session::monitor::{Fact, Usage};
+use qd_session::monitor::{Ask, Fact, Stage, Usage};
 use serde_json::Value;
 
 use super::handler::Handler;
 use super::mark::Mark;
+use super::request::{Kind, Request};
 use super::roster::{Role, is_hidden_prompt};
 use super::thread::Thread;
 use crate::otlp::{self, Record};
@@ -112,6 +113,9 @@ impl Thread {
             "codex.sse_event" => self.streamed(mark, record),
             "codex.tool_decision" => {
                 let Some(call) = call else { return };
+                if record.text("decision") == Some("ask_user") {
+                    return self.person_asked(mark, call, record.text("tool_name"));
+                }
                 self.resolve_call(mark, &CallId::new(call));
                 if record.text("decision").is_some_and(|said| said.starts_with("approved")) {
                     let tool = record.text("tool_name").unwrap_or_default();
@@ -128,6 +132,30 @@ impl Thread {
             }
             _ => {}
         }
+    }
+
+    /// Nobody has decided yet: a person is to.
+    fn person_asked(&mut self, mark: Mark, call: &str, tool: Option<&str>) {
+        let id = self.request_id(call);
+        let call = CallId::new(call);
+        let known = self.requests.of_call(&call).map(|request| request.id.clone());
+        if let Some(known) = known {
+            return self.needs_person(&known);
+        }
+        let ask = Ask { call: Some(call), tool: tool.map(ToolName::new), ..Ask::default() };
+        let request = Request {
+            id,
+            kind: Kind::Approval,
+            stage: Stage::Waiting,
+            mark,
+            due: None,
+            settled: None,
+            ask,
+            command: None,
+            made_up: false,
+            rpc: None,
+        };
+        self.ask(None, request);
     }
 
     fn api_requested(&mut self, mark: Mark, record: &Record<'_>) {
@@ -304,6 +332,25 @@ mod tests {
                 ],
             )
             .check_at(5_000, &["0 idle", "0 thinking", "1050 task_complete"]);
+    }
+
+    #[test]
+    fn a_decision_that_is_left_to_a_person_waits_until_it_is_made() {
+        let decided = |decision| {
+            [OF_T, ("call_id", "c1"), ("tool_name", "exec_command"), ("decision", decision)]
+        };
+        let (asks, approved) = (decided("ask_user"), decided("approved"));
+        story()
+            .telemetry(
+                1_000,
+                &[
+                    (0, STARTS, &[OF_T, ("sandbox_policy", "workspace-write")]),
+                    (300, "codex.user_prompt", &[OF_T, ("prompt", "go")]),
+                    (500, "codex.tool_decision", &asks),
+                ],
+            )
+            .telemetry(9_000, &[(9_000, "codex.tool_decision", &approved)])
+            .check_at(9_500, &["1000 needs_permission", "9000 acting"]);
     }
 
     #[test]

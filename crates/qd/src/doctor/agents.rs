@@ -7,7 +7,7 @@ use std::time::Duration;
 use qd_broker::sources::client_folders::{FolderView, Origin};
 use qd_broker::sources::places::places;
 use qd_harness::other_client;
-use qd_server::About;
+use qd_server::{About, RefusedHooks};
 
 use super::finding::Finding;
 use crate::hooks::{self, Standing};
@@ -133,6 +133,26 @@ const READERS: [(&str, &str); 4] = [
     (".config/Code", "VS Code"),
     (".copilot", "GitHub Copilot"),
 ];
+
+/// Whether a script of the operator's own posts hooks in vain: it says nothing of it itself.
+pub fn posts(about: &About) -> Option<Finding> {
+    const CHECK: &str = "posted hooks";
+    let RefusedHooks { without_token, wrong_token, broken } = about.refused_hooks;
+    if without_token + wrong_token > 0 {
+        let reason = format!(
+            "{without_token} hooks were posted to /api/live/hook without a token and {wrong_token} \
+             with a wrong one (401): a script of yours reports to nobody"
+        );
+        let advice = "give curl the token: -H \"Authorization: Bearer $(cat $(qd token --scope \
+                      ingest --path))\"; see docs/hooks-by-hand.md";
+        return Some(Finding::warn(CHECK, reason).advise(advice));
+    }
+    (broken > 0).then(|| {
+        let reason = format!("{broken} bodies posted to /api/live/hook were no hooks (400)");
+        Finding::warn(CHECK, reason)
+            .advise("post what the agent writes to the hook's input; see docs/hooks-by-hand.md")
+    })
+}
 
 /// Whether something that agents said was too long to be kept.
 pub fn cut(about: &About) -> Finding {
