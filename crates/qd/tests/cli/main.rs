@@ -3,6 +3,7 @@
 mod alone;
 mod asking;
 mod auditing;
+mod by_hand;
 mod contract;
 mod demo;
 mod doctor;
