@@ -13,6 +13,7 @@ use super::ending::End;
 use super::failure::{failure, resets_at};
 use super::handler::Handler;
 use super::mark::Mark;
+use super::methods::{is_known, is_passed_over};
 use super::roster::Role;
 use super::thread::Thread;
 use super::wire;
@@ -51,7 +52,13 @@ impl Handler {
         if let Some(thread) = &told.thread {
             return self.thread_told(signal.at, mark, thread);
         }
-        let Some(id) = told.thread_id.clone() else { return };
+        let Some(id) = told.thread_id.clone() else {
+            // It is about the server, or about nothing that we know.
+            if !is_known(method) {
+                self.not_understood(signal, None);
+            }
+            return;
+        };
         if let Some(turn) = &told.turn {
             self.meet_by_turn(signal.at, &id, turn);
         }
@@ -201,7 +208,7 @@ impl Thread {
             "thread/compacted" => self.compaction_ended(mark),
             "thread/closed" | "thread/archived" | "thread/deleted" => self.gone(mark, None, None),
             "hook/completed" => self.hook_ran(mark, turn, told.run.as_ref()),
-            _ => return is_of_no_account(method),
+            _ => return is_passed_over(method),
         }
         true
     }
@@ -240,30 +247,6 @@ fn reason_of_retry(error: &wire::TurnError) -> Failure {
     let known = failure(Some(error), None);
     let details = error.additional_details.as_deref().map(excerpt::label);
     Failure { message: details, ..known }
-}
-
-/// Messages that say nothing about what the agent does.
-fn is_of_no_account(method: &str) -> bool {
-    const FAMILIES: [&str; 9] = [
-        "item/",
-        "hook/",
-        "turn/",
-        "thread/",
-        "account/",
-        "mcpServer/",
-        "model/",
-        "rawResponseItem/",
-        "skills/",
-    ];
-    const OTHERS: [&str; 6] = [
-        "guardianWarning",
-        "deprecationNotice",
-        "configWarning",
-        "warning",
-        "remoteControl/status/changed",
-        "windows/worldWritableWarning",
-    ];
-    FAMILIES.iter().any(|family| method.starts_with(family)) || OTHERS.contains(&method)
 }
 
 #[cfg(test)]

@@ -275,6 +275,31 @@ mod tests {
     }
 
     #[test]
+    fn no_family_of_messages_passes_in_silence() {
+        let mut handler = Handler::default();
+        give(
+            &mut handler,
+            Channel::Hook,
+            br#"{"session_id":"T","turn_id":"U","hook_event_name":"UserPromptSubmit"}"#,
+        );
+        for (method, expected) in [
+            ("item/agentMessage/delta", None),
+            ("item/aNewThing", Some("unrecognised")),
+            ("thread/queue/changed", None),
+            ("thread/aNewThing", Some("unrecognised")),
+            ("turn/aNewThing", Some("unrecognised")),
+        ] {
+            let message = format!(r#"{{"method":"{method}","params":{{"threadId":"T"}}}}"#);
+            let told = give(&mut handler, Channel::AppServer, message.as_bytes());
+            let name = told.first().map(|sighting| sighting.event.fact.name());
+            assert_eq!(name, expected, "{method}");
+        }
+        give(&mut handler, Channel::AppServer, br#"{"method":"account/aNewThing","params":{}}"#);
+        give(&mut handler, Channel::AppServer, br#"{"method":"fs/changed","params":{}}"#);
+        assert_eq!(handler.unrecognised(), 1);
+    }
+
+    #[test]
     fn what_is_not_understood_is_kept_for_its_session() {
         let mut handler = Handler::default();
         give(

@@ -34,7 +34,10 @@ impl Thread {
             "item/tool/requestUserInput" => (Kind::Question, QUESTION_TOOL),
             "mcpServer/elicitation/request" => (Kind::Question, "elicitation"),
             // Our own connection is asked to do something; no person is.
-            "item/tool/call" | "account/chatgptAuthTokens/refresh" => return true,
+            "item/tool/call"
+            | "account/chatgptAuthTokens/refresh"
+            | "attestation/generate"
+            | "currentTime/read" => return true,
             _ => return false,
         };
         let command = told.command.as_ref().and_then(wire::command_line);
