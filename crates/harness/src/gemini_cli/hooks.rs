@@ -19,11 +19,13 @@ use crate::{excerpt, rfc3339};
 /// Most hooks remembered, to know a repetition by.
 const FIRED_MAX: usize = 64;
 
-/// How long the end of the loop waits to be confirmed: the stream's `result` follows the hook.
-const RESULT_MS: u64 = 400;
+/// How long the end of the loop waits to be confirmed where a stream is seen: its `result` follows
+/// the hook at an end, and work where another hook sends the agent on. That was seen to take 0.9 s.
+const RESULT_MS: u64 = 2_000;
 
-/// Where there is no stream: long enough to put two swapped hooks right.
-const OVERTAKEN_MS: u64 = 50;
+/// Where there is no stream: what follows a hook that sends the agent on comes sooner as a rule. A
+/// real end has nothing that confirms it, so no longer than an operator would notice.
+const UNCONFIRMED_MS: u64 = 450;
 
 /// Where a hook has sent the agent on before: its next model request follows at once.
 const SENT_ON_MS: u64 = 500;
@@ -99,7 +101,7 @@ impl Session {
                 let patience_ms = match (self.streams, self.sent_on) {
                     (true, _) => RESULT_MS,
                     (false, true) => SENT_ON_MS,
-                    (false, false) => OVERTAKEN_MS,
+                    (false, false) => UNCONFIRMED_MS,
                 };
                 self.end_turn_later(ending, patience_ms, out);
             }
@@ -367,6 +369,26 @@ mod tests {
         hook(&mut story, 2_000, "AfterAgent", json!({"stop_hook_active": true}));
         hook(&mut story, 2_200, "PreCompress", json!({"trigger": "auto"}));
         story.wait(9_000);
+        assert_eq!(story.shown, ["needs_you/idle", "autonomous/thinking"]);
+    }
+
+    #[test]
+    fn an_agent_that_another_hook_sends_on_the_first_time_has_not_stopped() {
+        let mut story = prompted();
+        hook(&mut story, 2_000, "AfterAgent", json!({"stop_hook_active": false}));
+        hook(&mut story, 2_400, "PreCompress", json!({"trigger": "auto"}));
+        story.wait(9_000);
+        assert_eq!(story.shown, ["needs_you/idle", "autonomous/thinking"]);
+    }
+
+    #[test]
+    fn a_stream_tells_whether_the_agent_was_sent_on() {
+        let mut story = prompted();
+        story.hear(1_100, Channel::Stream, &json!({"type": "init", "session_id": "s"}));
+        hook(&mut story, 2_000, "AfterAgent", json!({"stop_hook_active": false}));
+        let said =
+            json!({"type": "message", "role": "assistant", "content": "More.", "delta": true});
+        story.hear(2_892, Channel::Stream, &said);
         assert_eq!(story.shown, ["needs_you/idle", "autonomous/thinking"]);
     }
 
