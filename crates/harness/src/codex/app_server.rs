@@ -296,7 +296,7 @@ mod tests {
             .server(500, ASKED)
             .status(501, WAITING)
             .server(4_000, RESOLVED)
-            .check_at(9_000, &["0 idle", "100 thinking", "500 needs_permission", "4150 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "500 needs_permission", "4300 thinking"]);
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
         let late = |story: Story| story.status(450, WAITING).status(4_000, ACTIVE);
         late(working())
             .server(3_000, ASKED)
-            .check_at(9_000, &["0 idle", "100 thinking", "550 needs_permission", "4150 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "550 needs_permission", "4300 thinking"]);
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
         working()
             .server(500, ASKED)
             .status(4_000, ACTIVE)
-            .check_at(9_000, &["0 idle", "100 thinking", "500 needs_permission", "4150 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "500 needs_permission", "4300 thinking"]);
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
         working()
             .status(500, WAITING)
             .status(4_000, ACTIVE)
-            .check_at(9_000, &["0 idle", "100 thinking", "600 needs_permission", "4150 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "600 needs_permission", "4300 thinking"]);
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         working()
             .server(500, r#"{"method":"item/tool/requestUserInput","id":3,"params":{"threadId":"T","turnId":"U","itemId":"c1","isBlocking":true,"questions":[{"id":"db","question":"Which?"}]}}"#)
             .server(2_000, r#"{"method":"serverRequest/resolved","params":{"threadId":"T","requestId":3}}"#)
-            .check_at(9_000, &["0 idle", "100 thinking", "500 awaiting_input", "2150 thinking"]);
+            .check_at(9_000, &["0 idle", "100 thinking", "500 awaiting_input", "2300 thinking"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::thread::Thread;
 use super::turn::Flag;
 
 /// How long after an interrupt the status may still say `active` about the turn it ended.
-const ABORT_ECHO_MS: u64 = 150;
+const ABORT_ECHO_MS: u64 = 300;
 
 impl Thread {
     /// A request's name in its session. Call ids of subagents are their own.

@@ -94,7 +94,7 @@ impl Thread {
                 self.tell_failure(mark, failure);
             }
             End::Interrupted => {
-                self.aborted_at = mark.at;
+                self.aborted_at = self.closed_at.max(mark.at);
                 self.close(mark, turn);
                 self.last_message = None;
                 self.tell(mark, Fact::Interrupted);

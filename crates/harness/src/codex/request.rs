@@ -31,7 +31,7 @@ pub const HINT_SILENCE_HOOKED_MS: u64 = 2_000;
 pub const QUESTION_SILENCE_MS: u64 = 300;
 
 /// How long an answer is held back: after Esc at the dialog the turn ended within 50 ms of it.
-pub const SETTLED_HOLD_MS: u64 = 150;
+pub const SETTLED_HOLD_MS: u64 = 300;
 
 /// A flag without its request: how long the request may take to follow.
 pub const FLAG_GRACE_MS: u64 = 100;

@@ -110,7 +110,9 @@ impl Thread {
             self.end_call(mark, &id, false);
             // The line that says so follows. Until then the agent would seem to work again.
             if turn.is_none_or(|turn| !self.is_over(turn)) && self.turn.open {
-                self.end(mark, None, End::Interrupted);
+                // By its name: what Codex writes about the abort must not open it again.
+                let turn = self.turn.id.clone();
+                self.end(mark, turn.as_deref(), End::Interrupted);
             }
         } else {
             self.end_tool(mark, turn, &id, true);
@@ -206,6 +208,23 @@ mod tests {
             .line(4_040, "response_item", r#"{"type":"message","role":"user"}"#)
             .line(4_050, "event_msg", r#"{"type":"turn_aborted","turn_id":"U","reason":"interrupted"}"#)
             .check(&[
+                "0 idle",
+                "0 thinking",
+                "100 acting",
+                "700 needs_permission",
+                "4000 interrupted",
+            ]);
+    }
+
+    #[test]
+    fn what_is_written_about_an_abort_does_not_undo_it() {
+        const ACTIVE: &str = r#"{"type":"active","activeFlags":[]}"#;
+        escalated()
+            .line(4_000, "response_item", r#"{"type":"function_call_output","call_id":"c1","output":"aborted by user"}"#)
+            .line(4_010, "response_item", r#"{"type":"message","role":"user","internal_chat_message_metadata_passthrough":{"turn_id":"U"}}"#)
+            .status(4_020, ACTIVE)
+            .line(4_050, "event_msg", r#"{"type":"turn_aborted","turn_id":"U","reason":"interrupted"}"#)
+            .check_at(9_000, &[
                 "0 idle",
                 "0 thinking",
                 "100 acting",

@@ -80,7 +80,7 @@ fn a_permission_waits_and_is_answered(way: Way) {
     // Its turn is active once more before it is over: that is no work.
     let shown = world.shown(card["vendorId"].as_str().expect("an id"));
     let end = shown.iter().rposition(|state| state == "needs_permission").expect("it asked");
-    assert_eq!(shown[end..], ["needs_permission", "interrupted"], "{shown:?}");
+    assert_eq!(shown[end..], ["needs_permission", "interrupted"], "{}", world.picture());
 }
 
 #[test]
