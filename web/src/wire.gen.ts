@@ -709,6 +709,8 @@ export interface Summary {
   /** On the operator's day, once the files are read. */
   totalCostTodayUsd?: number;
   totalTokensToday?: number;
+  /** Agents that run and cannot be read: nothing else is known of them. */
+  unreadable?: UnreadableAgent[];
 }
 
 /** A test is on its way. */
@@ -767,6 +769,18 @@ export type TroubleKind = "journal_unwritable" | "journal_gap" | "journal_writte
 
 /** One model request and its stream, `turn_<uuid>`. On the wire it is the `streamId`. */
 export type TurnId = string;
+
+export interface UnreadableAgent {
+  cwd?: string;
+  /** What would help. */
+  help: string;
+  pid: number;
+  /** As its makers write it. */
+  product: string;
+  startedAt?: Timestamp;
+  tty?: string;
+  why: string;
+}
 
 /** `GET /api/usage`. */
 export interface UsageReport {

@@ -48,6 +48,7 @@ export type {
   SignedIn,
   SubagentView,
   Summary,
+  UnreadableAgent,
   ToolUse,
   Trouble,
   UsageReport,

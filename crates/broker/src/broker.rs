@@ -451,6 +451,16 @@ impl Broker {
         tracked.into_iter().flat_map(|tracked| tracked.session.carriers())
     }
 
+    /// Whether a session of this product that is on the board and has not ended is about a folder.
+    pub(crate) fn lives_in(&self, harness: Harness, folder: Option<&str>) -> bool {
+        let shown = self.roster.values().filter(|tracked| {
+            let lives = tracked.shown.as_ref().is_some_and(|shown| shown.ended.is_none());
+            lives && tracked.harness == harness
+        });
+        folder.is_some()
+            && shown.map(|tracked| tracked.session.folder()).any(|it| it.as_deref() == folder)
+    }
+
     /// How many sessions are known, on the board or not.
     pub fn len(&self) -> usize {
         self.roster.len()

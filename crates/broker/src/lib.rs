@@ -35,6 +35,7 @@ pub mod runtime;
 pub mod sources;
 pub mod telemetry;
 pub mod transcript;
+mod unreadable;
 pub mod viewing;
 
 pub use broker::{Broker, Input, NotFound, Output, Past, Staying};
@@ -43,3 +44,4 @@ pub use card::{
 };
 pub use detail::{Attached, Detail, EvidenceLine, NoDetail};
 pub use error::Error;
+pub use unreadable::UnreadableAgent;

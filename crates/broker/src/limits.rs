@@ -111,6 +111,9 @@ pub const PENDING_BYTES_MAX: usize = 6 << 20;
 /// Between two tries of a journal that cannot be written, as on a full disk.
 pub const JOURNAL_RETRY_EVERY: Duration = Duration::from_secs(1);
 
+/// Agents that run and are listed although nobody can read them. An operator runs a dozen.
+pub const AGENT_PROCESSES_MAX: usize = 64;
+
 /// Files of one process that are looked at for sockets. A client has some dozen.
 pub const SOCKETS_MAX: usize = 1_024;
 

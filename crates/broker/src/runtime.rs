@@ -40,11 +40,11 @@ pub use self::clock::{SET_BACK_TOLD, SetBack};
 use self::commit::{Pending, Writing};
 use self::driving::{Deck, fresh_seed, reported};
 use self::errands::{Done, Errands};
+use self::handle::{Beside, Gather, Order, TranscriptFolders, Waited};
 pub use self::handle::{
     Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
     Waiter,
 };
-use self::handle::{Gather, Order, TranscriptFolders, Waited};
 use self::held::{Coming, Held, let_go_next};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};
@@ -64,6 +64,7 @@ use crate::limits::{
 };
 use crate::policy_file::PolicyFile;
 use crate::private_places::PrivatePlaces;
+use crate::sources::agent_processes::{AgentProcess, AgentScan};
 use crate::sources::client_folders::{ClientFolder, ClientFolders, ClientScout, Origin};
 use crate::sources::codex_daemons::CodexDaemons;
 use crate::sources::doorbell::{Doorbell, Rings};
@@ -78,6 +79,7 @@ use crate::sources::terminal::{Located, Locator};
 use crate::sources::vitals::{VitalsNews, VitalsWatch};
 use crate::sources::watch::{Notice, Root, Tells};
 use crate::telemetry::{Exporter, Telemetry};
+use crate::unreadable::UnreadableAgent;
 use crate::viewing::Viewing;
 
 /// Where to look and where to remember.
@@ -146,6 +148,9 @@ pub struct Runtime {
     scout: ClientScout,
     /// Processes that ran hooks and whose folder is known: they are not asked again.
     asked: BTreeSet<Process>,
+    agents: AgentScan,
+    /// Agents that run and cannot be read.
+    unreadable: Arc<[UnreadableAgent]>,
     opencode_servers: OpencodeServers,
     /// Processes that have a registry file: it tells of their end. Until all is read.
     registered: BTreeSet<u32>,
@@ -260,6 +265,8 @@ impl Runtime {
             folders: settings.folders().0,
             scout: ClientScout::start(&settings.home)?,
             asked: BTreeSet::new(),
+            agents: AgentScan::start(&settings.home, now),
+            unreadable: Arc::default(),
             opencode_servers,
             registered: BTreeSet::new(),
             spool,
@@ -366,6 +373,7 @@ impl Runtime {
                     self.hand_in(now(), Input::Located { process, terminal });
                 }
                 news = self.vitals.next(), if room => self.hear_vitals(news),
+                running = self.agents.next(), if room => self.hear_agents(&running),
                 done = self.errands.next(), if room => self.hear_errand(&done),
                 report = reported(&mut self.deck), if room => self.hear_crew(report),
                 done = let_go_next(&mut self.held) => self.let_go(done),
@@ -455,7 +463,8 @@ impl Runtime {
             Order::Board { gather: Gather(gather) } => {
                 let today = self.books.as_ref().and_then(|books| books.today);
                 let mut cards = self.broker.each_card(now);
-                gather(&mut cards, today, self.health.changes, self.changes.subscribe());
+                let beside = Beside { today, unreadable: self.unreadable.clone() };
+                gather(&mut cards, beside, self.health.changes, self.changes.subscribe());
             }
             Order::Card { word, reply } => {
                 let card = self.broker.find(&word).map(|id| self.broker.card(now, id));
@@ -649,6 +658,19 @@ impl Runtime {
         match news {
             VitalsNews::Due => self.vitals.look(self.broker.watched()),
             VitalsNews::Seen(seen) => self.hand_in(now(), Input::Vitals(seen)),
+        }
+    }
+
+    /// The agents that run now. What cannot be read is told where it changes.
+    fn hear_agents(&mut self, running: &[AgentProcess]) {
+        // Before all is read nobody can say what is not.
+        if !self.health.caught_up || self.recordings.is_some() {
+            return;
+        }
+        let unreadable = self.broker.unreadable(running);
+        if *unreadable != *self.unreadable {
+            self.unreadable = unreadable.into();
+            self.next.news.push(handle::News::Unreadable(self.unreadable.clone()));
         }
     }
 

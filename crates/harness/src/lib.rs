@@ -27,6 +27,7 @@ mod otlp;
 mod outbox;
 mod payload;
 mod process;
+pub mod product;
 pub mod replay;
 mod resume;
 mod rfc3339;

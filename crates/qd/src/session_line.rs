@@ -38,6 +38,14 @@ pub fn line(card: &Value, now: Timestamp) -> String {
     line.trim_end().to_owned()
 }
 
+/// An agent that runs and cannot be read: which it is and where, why not, and what would help.
+pub fn unreadable_lines(agent: &Value) -> [String; 2] {
+    let text = |name: &str| plain(agent[name].as_str().unwrap_or_default());
+    let (pid, folder) = (&agent["pid"], plain_code(agent["cwd"].as_str().unwrap_or_default()));
+    let first = format!("{:<20}  pid {pid}  {folder}", text("product"));
+    [first.trim_end().to_owned(), format!("  {} {}", text("why"), text("help"))]
+}
+
 /// How long ago, as short as can be.
 pub fn age(ms: u64) -> String {
     match ms / 1_000 {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::daemon::Daemon;
 use crate::paths::Paths;
-use crate::session_line::{heading, line};
+use crate::session_line::{heading, line, unreadable_lines};
 
 #[derive(Debug, Default, Args)]
 pub struct StatusArgs {
@@ -31,7 +31,8 @@ pub async fn status(args: &StatusArgs, paths: &Paths) -> Result<()> {
         writeln!(out, "! {}\n  {}", trouble.what, trouble.advice)?;
     }
     let sessions = board["sessions"].as_array().unwrap_or(&none);
-    if sessions.is_empty() {
+    let unreadable = board["summary"]["unreadable"].as_array().unwrap_or(&none);
+    if sessions.is_empty() && unreadable.is_empty() {
         writeln!(out, "No agent has been seen here yet. Start one, in any terminal.")?;
         return Ok(());
     }
@@ -45,6 +46,14 @@ pub async fn status(args: &StatusArgs, paths: &Paths) -> Result<()> {
         writeln!(out, "{} ({})", heading(group), of_group.len())?;
         for card in of_group {
             writeln!(out, "  {}", line(card, now))?;
+        }
+    }
+    if !unreadable.is_empty() {
+        writeln!(out, "Running, not readable ({})", unreadable.len())?;
+    }
+    for agent in unreadable {
+        for text in unreadable_lines(agent) {
+            writeln!(out, "  {text}")?;
         }
     }
     Ok(())

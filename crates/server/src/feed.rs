@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
-use qd_broker::Card;
 use qd_broker::runtime::{Board as Current, BoardNews, Gone, Handle};
+use qd_broker::{Card, UnreadableAgent};
 use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
 use serde::Serialize;
@@ -51,6 +51,7 @@ struct Board {
     plain: VecDeque<SessionId>,
     summary: Summary,
     today: Option<Sum>,
+    unreadable: Arc<[UnreadableAgent]>,
     ring: VecDeque<Frame>,
     ring_bytes: usize,
     frame: u64,
@@ -149,7 +150,7 @@ impl Feed {
     }
 
     pub fn summary(&self) -> Summary {
-        self.board().summary
+        self.board().summary.clone()
     }
 
     /// What a reader who has all up to `number` has not got, as much as one piece holds. Of several
@@ -173,10 +174,12 @@ impl Feed {
 
 async fn follow(handle: Handle, board: Arc<Mutex<Board>>, progress: watch::Sender<Progress>) {
     let board = || board.lock().unwrap_or_else(PoisonError::into_inner);
-    while let Ok(Current { cards, today, mut change, mut changes }) = all_packed(&handle).await {
+    while let Ok(Current { cards, today, unreadable, mut change, mut changes }) =
+        all_packed(&handle).await
+    {
         let frame = {
             let mut board = board();
-            board.today = today;
+            (board.today, board.unreadable) = (today, unreadable);
             board.begin(cards);
             board.frame
         };
@@ -244,6 +247,7 @@ impl Board {
             plain: VecDeque::new(),
             summary: Summary::default(),
             today: None,
+            unreadable: Arc::default(),
             ring: VecDeque::new(),
             ring_bytes: 0,
             frame: 0,
@@ -277,13 +281,14 @@ impl Board {
                 self.cards.remove(session);
             }
             BoardNews::Today(sum) => self.today = Some(*sum),
+            BoardNews::Unreadable(agents) => self.unreadable = agents.clone(),
             BoardNews::Changed(shown) => self.push_each("agent:state_event", &json(shown)),
             BoardNews::Streamed(event) => self.push_each("agent:stream_event", &json(event)),
         }
         let summary = self.counted();
         if summary != self.summary {
-            self.summary = summary;
             self.push("summary", About::Summary, &json(&summary));
+            self.summary = summary;
         }
     }
 
@@ -307,7 +312,8 @@ impl Board {
     }
 
     fn counted(&self) -> Summary {
-        Summary::of(self.cards.values().map(|card| card.group), self.today)
+        let groups = self.cards.values().map(|card| card.group);
+        Summary { unreadable: self.unreadable.to_vec(), ..Summary::of(groups, self.today) }
     }
 
     fn push(&mut self, name: &str, about: About, data: &Bytes) {

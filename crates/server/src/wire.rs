@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use qd_broker::notices::ReceiverView;
 use qd_broker::runtime::Health;
-use qd_broker::{Attached, Card, Detail, EvidenceLine, RequestView};
+use qd_broker::{Attached, Card, Detail, EvidenceLine, RequestView, UnreadableAgent};
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::decision::{By, Decision};
@@ -204,7 +204,7 @@ pub struct ManagerShown {
 }
 
 /// `GET /api/live/summary`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub needs_you_count: usize,
@@ -215,6 +215,10 @@ pub struct Summary {
     pub total_cost_today_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens_today: Option<u64>,
+    /// Agents that run and cannot be read: nothing else is known of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub unreadable: Vec<UnreadableAgent>,
 }
 
 /// The stream's `session_removed`.

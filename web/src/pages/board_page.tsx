@@ -20,6 +20,7 @@ import { useNarrow } from "../narrow";
 import { Blank } from "../parts/blank";
 import { CardStrip, type StripItem } from "../parts/card_strip";
 import { GroupHeader } from "../parts/group_header";
+import { UnreadableAgents } from "../parts/unreadable_agents";
 import { useSettings } from "../settings";
 import { groupName } from "../sub_state";
 import type { Card, Group } from "../wire";
@@ -52,7 +53,8 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
   const onDismiss = useCallback((card: Card) => void dismiss(card), []);
   const strip = { shape, selected, onSelect, onDismiss };
 
-  if (board.cards.size === 0) return <NoSessions />;
+  const unreadable = board.summary.unreadable ?? [];
+  if (board.cards.size === 0 && unreadable.length === 0) return <NoSessions />;
   if (filter.trim() !== "" && GROUPS.every((group) => shown[group].length === 0)) {
     return (
       <Blank icon={Inbox} title="No session matches the filter">
@@ -66,8 +68,9 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
         <Tabs all={all} tab={tab} onTab={setTab} />
         <section className="column" data-group={tab} role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <h2 className="visually-hidden">{groupName(tab)}</h2>
+          {tab === "autonomous" && <UnreadableAgents agents={unreadable} />}
           {shown[tab].length === 0 ? (
-            <EmptyGroup group={tab} />
+            (tab !== "autonomous" || unreadable.length === 0) && <EmptyGroup group={tab} />
           ) : (
             <CardStrip key={tab} items={items(shown[tab])} label={groupName(tab)} {...strip} />
           )}
@@ -83,6 +86,7 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
     ]);
     return (
       <div className="board is-list">
+        <UnreadableAgents agents={unreadable} />
         <CardStrip key="list" items={lines} label="Sessions" {...strip} />
       </div>
     );
@@ -92,8 +96,9 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
       {GROUPS.map((group) => (
         <section key={group} className="column" data-group={group} aria-labelledby={`group-${group}`}>
           <GroupHeader group={group} cards={sorted[group]} total={all[group].length} />
+          {group === "autonomous" && <UnreadableAgents agents={unreadable} />}
           {shown[group].length === 0 ? (
-            <EmptyGroup group={group} />
+            (group !== "autonomous" || unreadable.length === 0) && <EmptyGroup group={group} />
           ) : (
             <CardStrip items={items(shown[group])} label={groupName(group)} {...strip} />
           )}

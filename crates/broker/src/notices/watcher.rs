@@ -62,6 +62,7 @@ impl Watcher {
                         BoardNews::Shown(card) => Input::Shown(situation_of(card)),
                         BoardNews::Removed(session) => Input::Removed(session.clone()),
                         BoardNews::Today(_)
+                        | BoardNews::Unreadable(_)
                         | BoardNews::Changed(_)
                         | BoardNews::Streamed(_) => continue,
                     },

@@ -30,6 +30,7 @@ use crate::sources::client_folders::FolderView;
 use crate::sources::places::{Place, PlaceKind};
 use crate::telemetry::Meter;
 use crate::transcript::{self, Page, Part, Unread, Whose};
+use crate::unreadable::UnreadableAgent;
 use crate::viewing::Viewing;
 
 /// What became of something that was handed in.
@@ -55,6 +56,8 @@ pub enum News {
     Removed(SessionId),
     /// What all sessions have cost on the operator's day.
     Today(Sum),
+    /// All agents that run and cannot be read.
+    Unreadable(Arc<[UnreadableAgent]>),
     /// A driven session took a step.
     Changed(Box<Shown>),
     /// A piece of an answer that a driven session is being given.
@@ -68,6 +71,8 @@ pub struct Board<T = Card> {
     pub cards: Vec<T>,
     /// What all sessions have cost on the operator's day, once it is known.
     pub today: Option<Sum>,
+    /// Agents that run and cannot be read.
+    pub unreadable: Arc<[UnreadableAgent]>,
     /// The newest change that is in them.
     pub change: u64,
     /// Every change after that.
@@ -78,8 +83,15 @@ pub struct Board<T = Card> {
 /// what else [`Board`] has.
 pub struct Gather(pub(super) Box<GatherCards>);
 
-type GatherCards = dyn FnOnce(&mut dyn Iterator<Item = Card>, Option<Sum>, u64, broadcast::Receiver<Arc<Change>>)
+type GatherCards = dyn FnOnce(&mut dyn Iterator<Item = Card>, Beside, u64, broadcast::Receiver<Arc<Change>>)
     + Send;
+
+/// What is on the board beside the cards.
+#[derive(Debug)]
+pub struct Beside {
+    pub today: Option<Sum>,
+    pub unreadable: Arc<[UnreadableAgent]>,
+}
 
 impl fmt::Debug for Gather {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -394,9 +406,9 @@ impl Handle {
         keep: impl FnMut(Card) -> Option<T> + Send + 'static,
     ) -> Result<Board<T>, Gone> {
         let gather = |reply| {
-            Gather(Box::new(move |cards, today, change, changes| {
+            Gather(Box::new(move |cards, Beside { today, unreadable }, change, changes| {
                 let cards = cards.filter_map(keep).collect();
-                answer(reply, Board { cards, today, change, changes });
+                answer(reply, Board { cards, today, unreadable, change, changes });
             }))
         };
         self.ask(|reply| Order::Board { gather: gather(reply) }).await

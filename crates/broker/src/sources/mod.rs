@@ -5,6 +5,7 @@
 //! Knows paths, bytes and process ids; what a line means is the harness's business, and who
 //! listens is the runtime's.
 
+pub mod agent_processes;
 pub mod client_folders;
 pub mod codex_daemon;
 pub mod codex_daemons;

@@ -18,7 +18,8 @@ use tokio::sync::mpsc;
 
 use crate::Error;
 use crate::limits::{
-    COMMAND_LINE_BYTES_MAX, KIN_MAX, PROCESS_POLL_EVERY as POLL_EVERY, PROCESSES_MAX,
+    COMMAND_LINE_BYTES_MAX, ENVIRONMENT_BYTES_MAX, KIN_MAX, PROCESS_POLL_EVERY as POLL_EVERY,
+    PROCESSES_MAX,
 };
 
 /// One process, for as long as this machine runs.
@@ -90,6 +91,16 @@ impl Process {
         let mut words = Vec::new();
         file.take(COMMAND_LINE_BYTES_MAX).read_to_end(&mut words).ok()?;
         Some(words)
+    }
+
+    /// A variable of the environment that it was started with; none where nobody may look.
+    pub fn variable(self, name: &str) -> Option<String> {
+        let file = std::fs::File::open(format!("/proc/{}/environ", self.pid)).ok()?;
+        let mut all = Vec::new();
+        file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut all).ok()?;
+        let mut found = all.split(|byte| *byte == 0);
+        let value = found.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned())
     }
 
     /// The terminal that controls it.

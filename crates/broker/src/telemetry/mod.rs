@@ -56,7 +56,10 @@ impl Telemetry {
                 }
             }
             BoardNews::Streamed(event) => self.meter.fold_piece(event),
-            BoardNews::Shown(_) | BoardNews::Removed(_) | BoardNews::Today(_) => {}
+            BoardNews::Shown(_)
+            | BoardNews::Removed(_)
+            | BoardNews::Today(_)
+            | BoardNews::Unreadable(_) => {}
         }
     }
 

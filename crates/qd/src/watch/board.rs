@@ -20,6 +20,8 @@ pub struct Board {
     /// Whether the selected session is shown with all that is known about it.
     pub open: bool,
     pub link: Link,
+    /// Agents that run and cannot be read.
+    pub unreadable: Vec<Value>,
     /// What to tell the operator, until the next key.
     pub notice: Option<String>,
 }
@@ -103,6 +105,7 @@ impl Board {
                 self.rows.clear();
                 self.link = Link::Live;
                 let Value::Object(mut list) = event.data else { return };
+                self.learn(list.remove("summary").unwrap_or_default());
                 let Some(Value::Array(cards)) = list.remove("sessions") else { return };
                 cards.into_iter().for_each(|card| self.show(card));
             }
@@ -110,10 +113,18 @@ impl Board {
             "session_removed" => {
                 self.rows.retain(|row| event.data["sessionId"] != *row.session_id);
             }
+            "summary" => return self.learn(event.data),
             _ => return,
         }
         self.sort();
         self.keep_place(place);
+    }
+
+    fn learn(&mut self, mut summary: Value) {
+        self.unreadable = match summary["unreadable"].take() {
+            Value::Array(agents) => agents,
+            _ => Vec::new(),
+        };
     }
 
     /// A card that was looked up. It may have left the board meanwhile.

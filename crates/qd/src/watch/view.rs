@@ -14,7 +14,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
 
 use super::board::{Board, Link, Row, Waiting};
-use crate::session_line::{age, age_holds_ms, heading, plain, plain_code};
+use crate::session_line::{age, age_holds_ms, heading, plain, plain_code, unreadable_lines};
 
 /// Columns of a session's line: label, age and agent are fixed; title and place share the rest.
 const LABEL_COLUMNS: usize = 30;
@@ -109,7 +109,7 @@ impl Painter {
 
     fn body(&self, board: &Board) -> Vec<Entry> {
         let mut body = Vec::new();
-        if board.is_empty() {
+        if board.is_empty() && board.unreadable.is_empty() {
             body.push(text(Line::default()));
             body.push(text("No agent has been seen here yet. Start one, in any terminal.".into()));
             return body;
@@ -120,6 +120,15 @@ impl Painter {
             body.push(text(Line::styled(title, self.of_group(group).add_modifier(Modifier::BOLD))));
             for row in board.rows_of(group) {
                 self.session(board, row, &mut body);
+            }
+            body.push(text(Line::default()));
+        }
+        if !board.unreadable.is_empty() {
+            let title = format!("Running, not readable ({})", board.unreadable.len());
+            body.push(text(Line::styled(title, self.faint().add_modifier(Modifier::BOLD))));
+            for line in board.unreadable.iter().flat_map(unreadable_lines) {
+                let line = fitted(&format!("  {line}"), self.columns);
+                body.push(text(Line::styled(line, self.faint())));
             }
             body.push(text(Line::default()));
         }

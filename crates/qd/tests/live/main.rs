@@ -10,4 +10,5 @@ mod driven;
 mod gemini_cli;
 mod grok;
 mod opencode;
+mod unreadable;
 mod world;

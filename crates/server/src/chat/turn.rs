@@ -107,7 +107,8 @@ impl Turn {
             | News::Changed(_)
             | News::Shown(_)
             | News::Removed(_)
-            | News::Today(_) => Told::default(),
+            | News::Today(_)
+            | News::Unreadable(_) => Told::default(),
         }
     }
 
