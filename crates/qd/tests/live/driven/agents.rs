@@ -324,6 +324,7 @@ fn what_claude_code_asks_and_plans_is_answered() {
 
     driven.send("plan it");
     let request = driven.asks("ExitPlanMode");
+    assert_eq!(driven.state(), "awaiting_approval", "a plan, and no permission");
     driven.must(&["approve", &request, "--mode", "acceptEdits"]);
     // Its edits are not asked about from then on.
     driven.is(RESTS);

@@ -62,6 +62,20 @@ fn several_asks_are_one_line_each_and_the_stream_goes_on_when_they_are_decided()
 }
 
 #[test]
+fn a_command_that_returns_an_error_has_an_error_for_a_result() {
+    let script = Script::new().calls("bash", json!({"command": "exit 4"})).says("No.").strict();
+    let world = served(script);
+    let prompt = json!({"folderPath": world.home.workspace(), "prompt": "build it"});
+    let asked = lines(&call(&world, "POST", "/api/chat/prompt", &prompt).1);
+    let tool = &asked.last().expect("it asks")["tool_id"];
+    let decisions = json!({"sessionId": asked[0]["session_id"],
+        "toolCalls": [{"tool_id": tool, "approved": true}]});
+    let told = lines(&call(&world, "POST", "/api/chat/tool", &decisions).1);
+    let result = told.iter().find(|line| line["type"] == "TOOL_RESULT").expect("a result");
+    assert_eq!(result["status"], "error", "{told:?}");
+}
+
+#[test]
 fn without_a_stream_an_ask_is_a_conflict_and_stays_on_the_board() {
     let write = json!({"path": "made.txt", "content": "hello"});
     let world = served(Script::new().calls("write_file", write).says("Made.").strict());

@@ -54,6 +54,8 @@ fn it_asks_is_denied_then_edits_and_a_hook_commits() {
     driven.is("session_ended");
     driven.must(&["resume", &driven.session]);
     driven.is_up();
+    let label = &driven.card()["agentState"]["label"];
+    assert_eq!(label, "Waiting for your next prompt", "it was prompted before");
     driven.send("the last one");
     driven.is("task_complete");
     assert!(driven.told_model().contains("It is written."), "it remembers");
@@ -75,6 +77,46 @@ fn a_command_past_its_limit_is_a_result() {
     assert!(driven.card()["drive"]["lastError"].is_null());
     assert!(driven.told_model().contains("300 ms"), "{}", driven.told_model());
     assert_eq!(driven.world.rules_that_answered(), ["preset yolo"]);
+}
+
+/// Whoever looks at the run is told: the board's runs, its past, and the agent monitor's view.
+#[test]
+fn a_command_that_returns_an_error_says_so_everywhere() {
+    let script = Script::new()
+        .calls("bash", json!({"command": "echo no such rule; exit 4"}))
+        .when_tool_returns("no such rule", Reply::says("There is no such rule."))
+        .strict();
+    let driven = Driven::begin(world(script), &["native", "--policy", "yolo", "build it"]);
+    driven.is("task_complete");
+    let path = format!("/api/live/sessions/{}", driven.session);
+    let (status, detail) = ask(&driven.world, "GET", &path, &json!({}));
+    assert_eq!(status, 200, "{detail:#}");
+    assert_eq!(detail["runs"][0]["outcome"], "error", "{detail:#}");
+    let notes = detail["attached"]["notes"].as_array().expect("notes");
+    let run = notes.iter().find(|note| note["type"] == "tool_lifecycle").expect("a run");
+    assert_eq!((&run["status"], &run["isError"]), (&json!("succeeded"), &json!(true)));
+    assert_eq!(detail["monitorView"], json!({"state": "idle"}), "it is at rest");
+}
+
+/// A retry would get the same answer, so none is offered; the session takes another prompt.
+#[test]
+fn what_a_retry_cannot_mend_says_what_happened_and_offers_none() {
+    let cases = [
+        (404, "The provider doesn't have this model", "start a session with another one"),
+        (413, "The conversation is too long for the model", "start a new session"),
+    ];
+    for (status, label, advice) in cases {
+        let script = Script::new().replies(Reply::fails(status)).says("Now it fits.").strict();
+        let driven = Driven::begin(world(script), &["native", "build it"]);
+        let card = driven.is("error");
+        let state = &card["agentState"];
+        assert_eq!(state["label"], label, "{state:#}");
+        let message = state["context"]["message"].as_str().expect("a message");
+        assert!(message.contains(advice), "{message}");
+        assert_eq!(card["capabilities"]["canRetry"], false, "{card:#}");
+        driven.send("shorter");
+        driven.is("task_complete");
+    }
 }
 
 /// kill -9 while a tool runs: it ends with the daemon, and is not run again by itself.
