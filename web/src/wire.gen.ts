@@ -225,7 +225,7 @@ export interface DecisionWanted {
   decision: Decision;
   /** The same again changes nothing. */
   key?: string;
-  /** The request's `revision`, as it was shown. Where it asks for something else by now, nothing is sent and the answer is 409 `replaced`. */
+  /** The request's `revision`, as it was shown. Where it asks for something else by now, nothing is sent and the answer is 409 `replaced`. Without it nothing is allowed of a request that has changed: 409 `revision_needed`. */
   revision?: string;
 }
 

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
+use qd_harness::Harness;
 use qd_harness::usage::Sum;
-use qd_harness::{Harness, may_be_cut};
 use qd_session::Session;
 use qd_session::decision::{By, Decided, Decision, Scope, Standing, Subject};
 use qd_session::id::{ProcessKey, RequestKey, RuleName, SessionId};
-use qd_session::machine::ToolCall;
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::{Activity, Ask, Latest, Monitor, Open, RequestKind, Stage};
+use qd_session::monitor::{Activity, Latest, Monitor, Open, RequestKind, Stage};
 use qd_session::operator::layer::{self, Icon, Layers};
 use qd_session::operator::{AgentState, SubState};
 use qd_session::policy::{Origin, Preset};
@@ -22,7 +21,7 @@ use serde::Serialize;
 
 use crate::broker::vitals::VitalSigns;
 use crate::broker::{Ruling, Work, budgets, ruling, spelled};
-use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_part};
+use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_cut};
 use crate::driving::{self, DriveView};
 use crate::sources::terminal::Terminal;
 
@@ -694,9 +693,7 @@ impl RequestView {
             agent: (!open.agent.is_main()).then(|| open.agent.as_str().to_owned()),
             tool: open.ask.tool.as_ref().map(ToString::to_string),
             text: open.ask.text.as_deref().map(str::to_owned),
-            cut: is_cut(open.ask, input.as_ref())
-                || open.ask.input.as_deref().is_some_and(is_part)
-                || known.as_ref().is_some_and(OpenRequest::is_cut),
+            cut: is_cut(open.ask) || known.as_ref().is_some_and(OpenRequest::is_cut),
             input,
             revision: known.as_ref().map(|known| known.revision().to_owned()),
             since: open.since.at,
@@ -714,20 +711,6 @@ impl RequestView {
             modes: if has_modes { PLAN_MODES.to_vec() } else { Vec::new() },
             answer: known.and_then(|known| known.answer).and_then(AnswerView::of),
         }
-    }
-}
-
-/// Whether somebody kept only the beginning of what is asked for: a handler, or the journal.
-fn is_cut(ask: &Ask, input: Option<&serde_json::Value>) -> bool {
-    match input {
-        None => ask.text.as_deref().is_some_and(may_be_cut),
-        Some(serde_json::Value::Object(fields)) => {
-            fields.len() == 1 && fields.contains_key(ToolCall::SHORTENED)
-        }
-        // What is no JSON any more has lost its end.
-        Some(value) => value
-            .as_str()
-            .is_some_and(|text| ask.input.as_deref() == Some(text) && may_be_cut(text)),
     }
 }
 

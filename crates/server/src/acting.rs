@@ -192,6 +192,9 @@ pub(crate) fn answer_of(taken: Result<Taken, Declined>) -> Response {
             problem(StatusCode::CONFLICT, "not_possible", &why, false)
         }
         Err(Declined::Replaced) => problem(StatusCode::CONFLICT, "replaced", REPLACED, false),
+        Err(Declined::RevisionNeeded) => {
+            problem(StatusCode::CONFLICT, "revision_needed", REVISION_NEEDED, false)
+        }
         Err(Declined::Forbidden { why }) => {
             problem(StatusCode::FORBIDDEN, "YOLO_FORBIDDEN", &why, false)
         }
@@ -220,6 +223,8 @@ pub(crate) fn answer_of(taken: Result<Taken, Declined>) -> Response {
 const CLOSED: &str = "the agent waits for this no more: it was answered elsewhere";
 const REPLACED: &str =
     "The agent asks for something else now. Nothing was sent: read it again, then answer.";
+const REVISION_NEEDED: &str = "What this request asks for has changed since it was opened. Nothing \
+    was sent: read it again, and send its `revision` with the answer.";
 const UNCLEAR: &str =
     "it was sent, and nobody can say whether it arrived; the card shows what the agent does";
 

@@ -426,7 +426,8 @@ pub struct RequestOf {
 pub struct DecisionWanted {
     pub decision: Decision,
     /// The request's `revision`, as it was shown. Where it asks for something else by now, nothing
-    /// is sent and the answer is 409 `replaced`.
+    /// is sent and the answer is 409 `replaced`. Without it nothing is allowed of a request that has
+    /// changed: 409 `revision_needed`.
     pub revision: Option<String>,
     /// The same again changes nothing.
     pub key: Option<String>,

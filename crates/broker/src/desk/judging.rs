@@ -165,6 +165,7 @@ impl Desk {
             request,
             agent: asked.agent.clone(),
             revision: revision_of(RequestKind::Permission, &ask),
+            was_replaced: false,
             ask,
             shown,
             hook: Some((frame, asked)),

@@ -15,7 +15,7 @@ mod sending_again;
 use std::collections::{BTreeMap, BTreeSet};
 
 use qd_harness::waiting_hook::{Asked, Wants};
-use qd_harness::{Harness, codex};
+use qd_harness::{Harness, codex, may_be_cut};
 use qd_session::Session;
 use qd_session::decision::{
     Body, Book, By, Command, Decided, Decision, Given, Hash, Link, Offer, Order, Record, Refused,
@@ -24,6 +24,7 @@ use qd_session::decision::{
 use qd_session::id::{
     AgentId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
 };
+use qd_session::machine::ToolCall;
 use qd_session::moment::{Stamp, Timestamp};
 use qd_session::monitor::{Ask, Open, RequestKind};
 
@@ -65,6 +66,8 @@ pub enum Declined {
     Book(Refused),
     /// The request asks for something else now than what the answer was given to.
     Replaced,
+    /// The request has asked for several things, and the answer does not say for which it is.
+    RevisionNeeded,
     /// It cannot be done with this session, or by the way there is: a sentence for the operator.
     Impossible {
         why: String,
@@ -111,6 +114,8 @@ struct Waits {
     shown: Shown,
     /// Changes with what is asked for.
     revision: String,
+    /// It asked for something else before: who answers without its revision may have read that.
+    was_replaced: bool,
     /// The forwarder that stays for its answer.
     hook: Option<(FrameId, Asked)>,
     /// The last answer that did not arrive.
@@ -207,6 +212,7 @@ impl Desk {
             if let Some(waits) = self.open.get_mut(key)
                 && (waits.shown.kind, &waits.ask) != (open.kind, ask)
             {
+                waits.was_replaced |= is_replaced(&waits.ask, ask);
                 (waits.ask, waits.shown) = (ask.clone(), shown());
                 waits.revision = revision_of(open.kind, ask);
             }
@@ -224,6 +230,9 @@ impl Desk {
             ask: ask.clone(),
             shown: shown(),
             revision: revision_of(open.kind, ask),
+            was_replaced: open.asked_before.iter().any(|before| {
+                before.call.as_ref().zip(ask.call.as_ref()).is_some_and(|(one, other)| one != other)
+            }),
             hook: None,
             failed: None,
             opened_at: now,
@@ -472,8 +481,15 @@ impl Desk {
         };
         let is_answered = self.book.answer_to(&request).is_some();
         if let Some(waits) = waits.filter(|_| !is_answered) {
-            if revision.is_some_and(|shown| shown != waits.revision) {
-                return Err(Declined::Replaced);
+            match &revision {
+                Some(shown) if *shown != waits.revision => return Err(Declined::Replaced),
+                None if waits.was_replaced && is_assent(&answer) => {
+                    return Err(Declined::RevisionNeeded);
+                }
+                Some(_) | None => {}
+            }
+            if rule.is_none() && is_assent(&answer) && waits.is_cut() {
+                return Err(Declined::Impossible { why: CUT.to_owned() });
             }
             let why = match waits.way(reach) {
                 Some(way) => misfit(waits, way, &answer).or_else(|| waits.too_far(&answer, reach)),
@@ -664,6 +680,33 @@ impl OpenRequest<'_> {
     }
 }
 
+/// An answer that lets something happen.
+fn is_assent(answer: &Decision) -> bool {
+    match answer {
+        Decision::Allow { .. } | Decision::ApprovePlan { .. } => true,
+        Decision::Deny { .. } | Decision::Answer { .. } | Decision::RejectPlan { .. } => false,
+    }
+}
+
+const CUT: &str = "Only the beginning of it is known here, so it can't be allowed from here. \
+    Allow it where the agent runs, or deny it.";
+
+/// Whether something else is asked for than before. More about the same is no replacement.
+fn is_replaced(before: &Ask, now: &Ask) -> bool {
+    fn differ<T: PartialEq>(before: Option<&T>, now: Option<&T>) -> bool {
+        before.zip(now).is_some_and(|(before, now)| before != now)
+    }
+    differ(before.tool.as_ref(), now.tool.as_ref())
+        || differ(before.text.as_ref(), now.text.as_ref())
+        || differ(read_input(before).as_ref(), read_input(now).as_ref())
+}
+
+/// As its agent meant it; two sources may spell one input differently.
+fn read_input(ask: &Ask) -> Option<serde_json::Value> {
+    let input = ask.input.as_deref().filter(|input| !is_part(input))?;
+    Some(serde_json::from_str(input).unwrap_or_else(|_| input.into()))
+}
+
 fn revision_of(kind: RequestKind, ask: &Ask) -> String {
     let spelled = serde_json::json!([kind, ask.tool, ask.text, ask.input]).to_string();
     Hash::of(&spelled).to_string()[..REVISION_DIGITS].to_owned()
@@ -676,8 +719,7 @@ impl Waits {
     /// What is shown of it is less than what would run: a handler keeps the beginning of a long
     /// input, and of a far longer one the hook itself has not brought all.
     fn is_cut(&self) -> bool {
-        let hook_is = self.hook.as_ref().is_some_and(|(_, asked)| asked.is_cut);
-        hook_is || self.ask.input.as_deref().is_some_and(is_part)
+        self.hook.as_ref().is_some_and(|(_, asked)| asked.is_cut) || is_cut(&self.ask)
     }
 
     fn takes_words(&self, reach: Reach) -> bool {
@@ -771,6 +813,21 @@ fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
             answer: answer.clone(),
         }),
     }
+}
+
+/// Whether only the beginning of what is asked for was kept: by a handler, or by the journal.
+pub fn is_cut(ask: &Ask) -> bool {
+    let is_short = |input: &str| {
+        if may_be_cut(input) && serde_json::from_str::<serde::de::IgnoredAny>(input).is_err() {
+            return true;
+        }
+        let fields: Option<BTreeMap<String, serde::de::IgnoredAny>> =
+            serde_json::from_str(input).ok();
+        fields.is_some_and(|fields| fields.len() == 1 && fields.contains_key(ToolCall::SHORTENED))
+    };
+    // The text of a plan or a question is kept beside its input, and shown instead of it.
+    ask.text.as_deref().is_some_and(may_be_cut)
+        || ask.input.as_deref().is_some_and(|input| is_part(input) || is_short(input))
 }
 
 /// Whether a request's input is a part of what its agent wrote. All agents write JSON, and the

@@ -70,15 +70,57 @@ fn a_card_says_where_only_the_beginning_of_an_input_is_kept() {
     for (length, is_cut) in [(1_000, false), (1 << 20, true)] {
         let mut deck = Deck::new();
         let content = format!("{}; rm -rf ~", "a".repeat(length));
-        for event in ["PreToolUse", "PermissionRequest"] {
-            deck.hook(json!({"hook_event_name": event, "tool_name": "Write", "tool_use_id": "c1",
-                "tool_input": {"file_path": "/x", "content": content}}));
-        }
-        deck.waits(10_000);
+        let told = |event: &str| {
+            json!({"hook_event_name": event, "tool_name": "Write", "tool_use_id": "c1",
+                "tool_input": {"file_path": "/x", "content": content}})
+        };
+        deck.hook(told("PreToolUse"));
+        let payload = deck.hook(told("PermissionRequest"));
+        deck.stays(1, &payload, Some("cli"));
         let request = deck.card.as_ref().expect("a card").requests[0].clone();
         let shown = request.input.as_ref().expect("an input").to_string();
         assert_eq!((request.cut, shown.contains("rm -rf")), (is_cut, !is_cut));
+        // Nobody allows what cannot be read here, whichever client asks; a denial is always taken.
+        let taken = deck.answers("phone", allow());
+        match is_cut {
+            false => assert_eq!(taken, Ok(Standing::InFlight)),
+            true => {
+                let Err(Declined::Impossible { why }) = taken else { panic!("{taken:?}") };
+                assert!(why.starts_with("Only the beginning of it is known here"), "{why}");
+                assert_eq!(deck.answers("phone", deny()), Ok(Standing::InFlight));
+            }
+        }
     }
+}
+
+#[test]
+fn a_plan_of_which_only_the_beginning_is_kept_says_so() {
+    for (length, is_cut) in [(40_000, false), (100_000, true)] {
+        let mut deck = Deck::new();
+        let plan = "a".repeat(length);
+        deck.hook(json!({"hook_event_name": "PermissionRequest", "tool_name": "ExitPlanMode",
+            "tool_use_id": "c1", "tool_input": {"plan": plan}}));
+        let request = deck.card.as_ref().expect("a card").requests[0].clone();
+        let kept = request.text.unwrap_or_default().len();
+        assert_eq!((request.cut, kept == length), (is_cut, !is_cut), "{kept} of {length}");
+    }
+}
+
+#[test]
+fn what_replaced_another_request_is_allowed_by_its_revision_only() {
+    let mut deck = Deck { is_recording: true, ..Deck::new() };
+    let asks = |deck: &mut Deck, command: &str| {
+        for event in ["PreToolUse", "PermissionRequest"] {
+            deck.hook(json!({"hook_event_name": event, "tool_name": "Bash", "tool_use_id": "c1",
+                "tool_input": {"command": command}}));
+        }
+        deck.waits(1_000);
+    };
+    asks(&mut deck, "make");
+    asks(&mut deck, "make clean");
+    assert_eq!(deck.card.as_ref().expect("a card").requests.len(), 1);
+    assert_eq!(deck.answers("phone", allow()), Err(Declined::RevisionNeeded));
+    assert_eq!(deck.answers("phone", deny()), Ok(Standing::InFlight), "it lets nothing happen");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::call::input_text;
 use super::echo::hash;
 use super::notes::Notes;
-use crate::excerpt::head;
+use crate::excerpt::{self, head};
 use crate::signal::Sighting;
 
 /// Silence after which a permission request is known to wait for a person: rules and other hooks
@@ -33,9 +33,6 @@ pub fn dialog_id(notes: &Notes, agent: &AgentId) -> RequestId {
         false => notes.request_id(format!("{DIALOG}:{}", agent.as_str())),
     }
 }
-
-/// Longest question or plan that is shown.
-const TEXT_BYTES_MAX: usize = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -321,7 +318,7 @@ pub fn ask(call: Option<CallId>, tool: &str, input: Option<&Value>, text: Option
     Ask {
         call,
         tool: Some(ToolName::new(tool)),
-        text: told.map(|text| head(&text, TEXT_BYTES_MAX).into()),
+        text: told.as_deref().map(excerpt::input),
         input: input.map(input_text),
     }
 }
