@@ -7,6 +7,8 @@ export type About = Health & {
   port: number;
   /** Those whom notices go to, and how they fare. */
   receivers: ReceiverView[];
+  /** Hooks that scripts posted and that were not taken. */
+  refusedHooks: RefusedHooks;
   version: string;
 };
 
@@ -519,6 +521,16 @@ export interface ReceiverView {
   /** Why the last one failed, if no other has arrived since. */
   trouble?: string;
   waiting: number;
+}
+
+/** Hooks that were posted and refused, since the daemon started. */
+export interface RefusedHooks {
+  /** 400: the body is no JSON, or names no session. */
+  broken: number;
+  /** 401: the script sends no token. */
+  withoutToken: number;
+  /** 401: the script's token opens nothing. */
+  wrongToken: number;
 }
 
 /** The stream's `session_removed`. */
