@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Between two times that the holes are given back to the system.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(30);
 
+/// A start reads all that is on record, and leaves as many holes as a day does.
+const GIVE_BACK_FIRST: Duration = Duration::from_secs(1);
+
 /// What is longer gets pages of its own, which go back at once: a snapshot, a long payload. glibc
 /// raises this by itself each time such a piece is freed, up to 32 MiB, unless it is set.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -27,8 +30,10 @@ pub fn share() {
 
 /// Gives unused memory back for as long as this is awaited.
 pub async fn give_back() {
+    let mut after = GIVE_BACK_FIRST;
     loop {
-        tokio::time::sleep(GIVE_BACK_EVERY).await;
+        tokio::time::sleep(after).await;
+        after = GIVE_BACK_EVERY;
         // It may take some milliseconds, and others wait for a thread meanwhile.
         let given = tokio::task::spawn_blocking(trim).await;
         given.expect("it does not panic");
