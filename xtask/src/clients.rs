@@ -3,15 +3,43 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::{debian, npm};
 
 pub fn install() -> Result<()> {
     debian::install("tmux")?;
-    npm::install(&folder("clients"))
+    let clients = folder("clients");
+    npm::install(&clients)?;
+    unpack_grok(&clients.join("node_modules/@xai-official/grok-linux-x64/bin"))
 }
+
+/// Grok Build's package holds its program compressed; its own installer, which is a package of its
+/// own and names platforms that are not published, would unpack it into each home.
+fn unpack_grok(folder: &Path) -> Result<()> {
+    if folder.join("grok").exists() {
+        return Ok(());
+    }
+    let status = Command::new("node")
+        .args(["--eval", UNPACK])
+        .current_dir(folder)
+        .status()
+        .context("cannot run node: install Node.js 20 or newer")?;
+    if !status.success() {
+        bail!("cannot unpack {}: {status}", folder.join("grok.br").display());
+    }
+    Ok(())
+}
+
+/// Renamed when whole, so that an unpacking that was broken off is done again.
+const UNPACK: &str = "
+const { readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { brotliDecompressSync } = require('node:zlib');
+writeFileSync('grok.part', brotliDecompressSync(readFileSync('grok.br')), { mode: 0o755 });
+renameSync('grok.part', 'grok');
+";
 
 /// The program that `bench usage` measures beside ours.
 pub fn ccusage() -> Result<PathBuf> {

@@ -1,5 +1,5 @@
-//! Grok Build 1.0.41: a native program in a compressed package, which node unpacks into the home at
-//! the first start. Headless: add `-p PROMPT`.
+//! Grok Build 1.0.41: a native program, which `cargo xtask clients` unpacks. Headless: add
+//! `-p PROMPT`.
 
 use super::Client;
 use crate::error::Result;
@@ -31,4 +31,4 @@ context_window = 200000
     }
 }
 
-const PROGRAM: &str = "@xai-official/grok/bin/grok-bootstrap.js";
+const PROGRAM: &str = "@xai-official/grok-linux-x64/bin/grok";
