@@ -253,7 +253,7 @@ fn a_new_thread_is_another_session(way: Way) {
         other["vendorId"].as_str().map(str::to_owned)
     });
     world.wait(&second, "task-complete");
-    world.wait(&first, "task-complete,session-ended");
+    world.wait(&first, "session-ended");
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_terminal_on_the_daemon_is_acted_on_from_elsewhere() {
     terminal.wait_for_text("talk to me").unwrap();
     wait(&world, "autonomous");
     world.must(&["interrupt", session]);
-    wait(&world, "interrupted,idle");
+    wait(&world, "interrupted");
 }
 
 /// The only session, once its request can be answered over its daemon.
@@ -571,7 +571,7 @@ fn a_confined_thread_on_the_daemon_is_confined_again_after_yolo() {
         world.model.then(Script::new().says(format!("Heard: {word}.")));
         terminal.submit(&format!("say {word}")).unwrap();
         terminal.wait_for_text(&format!("Heard: {word}.")).unwrap();
-        wait(world, "task-complete,idle");
+        wait(world, "task-complete");
         last_turn(world)
     };
     let confined = (json!("on-request"), json!("read-only"));

@@ -75,7 +75,7 @@ fn it_is_seen_all_the_way(make: Make) {
 
     world.model.then(Script::new().replies(Reply::fails(401)));
     prompt(&server, &id, "are you there?");
-    world.wait(&id, "auth-error,error,server-error");
+    world.wait(&id, "auth-error");
 
     world.model.then(wants_a_file());
     prompt(&server, &id, "make another");
