@@ -475,11 +475,10 @@ impl Broker {
         self.roster.get(id).map(|tracked| &tracked.vendor_id)
     }
 
-    /// Whether the session that its agent calls so is one that we drive.
-    pub fn is_driven(&self, harness: Harness, vendor_id: &Arc<str>) -> bool {
-        let id = self.found.get(&(harness, vendor_id.clone()));
-        let tracked = id.and_then(|id| self.roster.get(id));
-        tracked.is_some_and(|tracked| tracked.session.driven().is_some())
+    /// The session that its agent calls so, if it is one that we drive.
+    pub fn driven_session(&self, harness: Harness, vendor_id: &Arc<str>) -> Option<&SessionId> {
+        let id = self.found.get(&(harness, vendor_id.clone()))?;
+        self.roster.get(id)?.session.driven().map(|_| id)
     }
 
     pub fn harness(&self, id: &SessionId) -> Option<Harness> {

@@ -56,6 +56,7 @@ use crate::Error;
 use crate::broker::{Broker, Input, Output, Staying};
 use crate::desk::Carried;
 use crate::detail::{Attached, Detail, NoDetail};
+use crate::driving::Report;
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Losses, Spool};
 use crate::layers_file::LayersFile;
@@ -722,7 +723,14 @@ impl Runtime {
             }
         }
         for (harness, vendor_id, process) in carriers {
-            self.holders.held_before(harness, &vendor_id, process);
+            match self.broker.driven_session(harness, &vendor_id).cloned() {
+                // Its handler has heard nothing of a process that our own runner began.
+                Some(session) if !process.is_alive() => {
+                    let report = Report::ProcessEnded { process: process.key() };
+                    self.hand_in(now(), Input::Reported { session, report });
+                }
+                Some(_) | None => self.holders.held_before(harness, &vendor_id, process),
+            }
         }
         self.registered.clear();
     }

@@ -35,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Script {
     /// A tool that hangs until it is stopped.
     hangs: bool,
+    /// The process of an agent that ends before it has said anything.
+    process: Option<&'static str>,
     ran: Arc<Mutex<Vec<String>>>,
     asked: Arc<Mutex<usize>>,
 }
@@ -44,6 +46,11 @@ impl Crew for Script {
         match harness {
             Harness::Native => {
                 let (tools, process) = (Tools::Ours, Process::WholeSession);
+                let setup = Setup { tools, process, hooks: Vec::new() };
+                Ok(Muster { setup, vendor_id: None, trouble: None })
+            }
+            Harness::Cline if self.process.is_some() => {
+                let (tools, process) = (Tools::Theirs, Process::WholeSession);
                 let setup = Setup { tools, process, hooks: Vec::new() };
                 Ok(Muster { setup, vendor_id: None, trouble: None })
             }
@@ -100,6 +107,10 @@ impl Crew for Script {
     ) -> Task<Ended> {
         let script = self.clone();
         Box::pin(async move {
+            if let Some(process) = script.process {
+                tell.tell(Report::Process { process: process.into() }).await;
+                return Ended::killed();
+            }
             tell.tell(Report::Ready).await;
             loop {
                 let order = tokio::select! {
@@ -215,10 +226,14 @@ impl Daemon {
     /// Waits until the session is there.
     async fn until(&self, kind: Kind) -> Card {
         let is = |card: &Card| card.drive.as_ref().is_some_and(|drive| drive.state == kind);
+        self.until_card(is).await
+    }
+
+    async fn until_card(&self, is: impl Fn(&Card) -> bool) -> Card {
         let looking = async {
             loop {
                 let Board { cards, mut changes, .. } = self.handle.board().await.expect("it lives");
-                if let Some(card) = cards.into_iter().find(is) {
+                if let Some(card) = cards.into_iter().find(&is) {
                     return card;
                 }
                 // Whoever is too slow for the flood asks again.
@@ -231,7 +246,7 @@ impl Daemon {
                 }
             }
         };
-        timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("never {kind:?}"))
+        timeout(PATIENCE, looking).await.expect("such a card")
     }
 
     async fn allow(&self, card: &Card) -> Standing {
@@ -297,6 +312,26 @@ async fn a_killed_daemon_finds_its_session_again_and_runs_nothing_twice() {
     let card = daemon.until(Kind::Ready).await;
     assert_eq!(card.session_id, session);
     assert_eq!(*script.ran.lock().expect("no panic"), ["call_1"], "once");
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_process_that_ended_unseen_is_gone_after_a_restart_and_makes_no_card() {
+    let place = Place::new("phantom");
+    // No process has that pid: it is above every limit.
+    let script = Script { process: Some("4194999:1"), ..Script::default() };
+    let daemon = place.start(&script);
+    let wanted = place.wanted(Harness::Cline);
+    let session = daemon.handle.spawn_session(wanted).await.expect("it lives").expect("a session");
+    let card = daemon.until(Kind::Error).await;
+    assert_eq!(card.place.map(|place| place.pid), Some(4_194_999));
+    daemon.stop().await;
+
+    let daemon = place.start(&script);
+    let card = daemon.until_card(|card| card.place.is_none()).await;
+    assert_eq!(card.session_id, session);
+    let cards = daemon.handle.board().await.expect("it lives").cards;
+    assert_eq!(cards.iter().map(|card| &card.session_id).collect::<Vec<_>>(), [&session]);
     daemon.stop().await;
 }
 

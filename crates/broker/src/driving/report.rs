@@ -28,6 +28,10 @@ pub enum Report {
     Process {
         process: ProcessKey,
     },
+    /// That process is gone.
+    ProcessEnded {
+        process: ProcessKey,
+    },
     /// What that process has started of itself: a client's other half.
     Kin {
         processes: Vec<ProcessKey>,

@@ -97,7 +97,7 @@ impl Runtime {
         let ran = ToolsRan::read(harness, payload).filter(|_| coming == Coming::First);
         let ran = ran.filter(|ran| held.hooks.wants(ran));
         // What we drive has its hooks run by its machine.
-        let ran = ran.filter(|ran| !self.broker.is_driven(harness, &ran.session));
+        let ran = ran.filter(|ran| self.broker.driven_session(harness, &ran.session).is_none());
         let is_held = ran.is_some();
         ran.into_iter().for_each(|ran| held.hold(frame, ran));
         is_held

@@ -135,7 +135,7 @@ impl Runtime {
         });
         let speaker =
             Speaker { caller: &frame.caller, agent, program: program.clone(), holds_another };
-        let is_driven = self.broker.is_driven(harness, &key.1);
+        let is_driven = self.broker.driven_session(harness, &key.1).is_some();
         match standing(&speaker, &holders, is_driven) {
             Standing::Holder => {
                 let seen = agent.filter(|_| frame.caller.peer().is_some());

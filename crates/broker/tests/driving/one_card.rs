@@ -77,6 +77,18 @@ fn whatever_one_process_carries_is_one_card() {
     assert_eq!(deck.card().vendor_id.as_ref(), "v-1", "it is resumed by its own");
 }
 
+#[test]
+fn a_process_that_has_ended_carries_nothing() {
+    let mut deck = Deck::of_claude_code();
+    deck.reports(Report::Process { process: "6:40".into() });
+    assert_eq!(deck.card().place.map(|place| place.pid), Some(6));
+    deck.reports(Report::ProcessEnded { process: "6:40".into() });
+    assert_eq!(deck.card().place, None);
+    assert_eq!(deck.kind(), Kind::Ready, "its machine is told of the end by itself");
+    deck.restart();
+    assert_eq!(deck.card().place, None, "also after a restart");
+}
+
 /// Gemini CLI over ACP begins a chat of its own and leaves it at once for the one that it is asked
 /// for. On a busy machine that is over before anybody knows which process the client became.
 #[test]

@@ -100,7 +100,11 @@ impl Followed {
             (Channel::Stream, Direction::ToAgent) => self.stream.told(parse(signal.payload)?),
             (Channel::Process, _) => {
                 let report: ProcessReport = payload::read(signal.payload)?;
-                report.has_exited().then(|| self.stream.exited(report.exit_code))
+                report.has_exited().then(|| match self.session {
+                    Some(_) => self.stream.exited(report.exit_code),
+                    // A process that has told nothing leaves nothing.
+                    None => Facts::new(),
+                })
             }
             _ => None,
         }

@@ -326,6 +326,15 @@ fn the_session_is_named_by_the_first_name_and_keeps_it() {
 }
 
 #[test]
+fn a_process_that_told_nothing_leaves_no_session() {
+    let mut handler = SayAsk::default();
+    let exited = br#"{"sessionId":"sess_ours","pid":7,"procStart":42,"exited":true}"#;
+    let end = signal(Timestamp(1), Channel::Process, Direction::FromAgent, exited);
+    assert_eq!(handler.handle_signal(&end), []);
+    assert_eq!(handler.unrecognised(), 0);
+}
+
+#[test]
 fn what_nobody_understands_is_kept_and_creates_no_session() {
     let huge = format!(r#"{{"type":"say","say":"text","content":"{}"}}"#, "x".repeat(5 << 20));
     let broken: [&[u8]; 7] = [

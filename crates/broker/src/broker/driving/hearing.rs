@@ -54,6 +54,11 @@ impl Broker {
                 self.show(now, id, outputs);
                 return;
             }
+            Report::ProcessEnded { process } => {
+                self.note(now, id, Fact::ProcessGone { process }, outputs);
+                self.show(now, id, outputs);
+                return;
+            }
             Report::Kin { processes } => {
                 self.carry(now, id, processes, outputs);
                 return;

@@ -26,6 +26,9 @@ impl AgentHarness {
             }
             Told::Report(report) => self.report(report).await,
             Told::Exited(exit) => {
+                if let Some(main) = self.main.take() {
+                    self.tell.tell(Report::ProcessEnded { process: main.key() }).await;
+                }
                 // The end of a turn's process, if it has not told the turn's end; a probe's says
                 // nothing, and that of the session is told when we end.
                 let turn = self.process_turn.take();
