@@ -76,6 +76,10 @@ pub const MISSING_PROCESS_GRACE_MS: u64 = 60_000;
 /// Silence after which the work of a process that nobody can observe is `unknown`.
 pub const UNOBSERVED_WORK_MAX_MS: u64 = 600_000;
 
+/// Silence after which a session that nobody can observe is history, whatever it waited for. Longer
+/// than a weekend or a short holiday: until then a permission may well wait for its operator.
+pub const UNOBSERVED_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
+
 /// Silence after a failed tool before it is the operator's business and not the model's.
 pub const FAILED_TOOL_GRACE_MS: u64 = 10_000;
 

@@ -31,6 +31,7 @@ fn the_page_shows_the_limits_that_hold() {
         ("TIMELINE_SPANS_MAX", TIMELINE_SPANS_MAX.to_string()),
         ("MISSING_PROCESS_GRACE_MS", MISSING_PROCESS_GRACE_MS.to_string()),
         ("UNOBSERVED_WORK_MAX_MS", UNOBSERVED_WORK_MAX_MS.to_string()),
+        ("UNOBSERVED_KEPT_MS", UNOBSERVED_KEPT_MS.to_string()),
         ("FAILED_TOOL_GRACE_MS", FAILED_TOOL_GRACE_MS.to_string()),
         ("LOOPING_CALLS_MIN", LOOPING_CALLS_MIN.to_string()),
         ("STALLED_AFTER_MS", STALLED_AFTER_MS.to_string()),

@@ -10,6 +10,7 @@ use qd_harness::Harness;
 use qd_session::Session;
 use qd_session::event::{Entry, Event};
 use qd_session::id::SessionId;
+use qd_session::limits::UNOBSERVED_WORK_MAX_MS;
 use qd_session::moment::Timestamp;
 
 use super::{Broker, Output};
@@ -54,7 +55,11 @@ impl Broker {
     /// The machine slept for so long. Where silence was about to tell something, it begins anew.
     pub(super) fn slept(&mut self, now: Timestamp, ms: u64, outputs: &mut Vec<Output>) {
         let before = now.minus_ms(ms);
-        let waits = |session: &Session| session.next_look(before).is_some();
+        // Days are not a silence that a sleep would make longer than it was.
+        let waits = |session: &Session| {
+            let look = session.next_look(before);
+            look.is_some_and(|look| look.ms_since(before) <= UNOBSERVED_WORK_MAX_MS)
+        };
         let shown = self.roster.iter().filter(|(_, tracked)| tracked.shown.is_some());
         let waiting = shown.filter(|(_, tracked)| waits(&tracked.session.peek()));
         let waiting: Vec<SessionId> = waiting.map(|(id, _)| id.clone()).collect();

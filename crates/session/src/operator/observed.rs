@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use super::finished_turn::{Ending, Sign};
 use super::state::{AgentState, Group, SubState, Urgency};
 use crate::id::RequestId;
-use crate::limits::{FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_WORK_MAX_MS};
+use crate::limits::{
+    FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_KEPT_MS, UNOBSERVED_WORK_MAX_MS,
+};
 use crate::moment::{Source, Stamp, Timestamp};
 use crate::monitor::{
     Activity, Agent, Failure, FailureKind, Latest, Life, Monitor, Open, RequestKind, Stage,
@@ -100,6 +102,8 @@ pub fn next_look(now: Timestamp, monitor: &Monitor) -> Option<Timestamp> {
             .then(|| silent_since.plus_ms(MISSING_PROCESS_GRACE_MS)),
         matches!(monitor.life(), Life::Unobserved)
             .then(|| quiet_since.plus_ms(UNOBSERVED_WORK_MAX_MS)),
+        matches!(monitor.life(), Life::Unobserved)
+            .then(|| monitor.last_word().plus_ms(UNOBSERVED_KEPT_MS)),
         failed_tool.map(|failed| monitor.awake_since(failed.at).plus_ms(FAILED_TOOL_GRACE_MS)),
     ]
     .into_iter()
@@ -311,11 +315,18 @@ fn never_prompted(monitor: &Monitor) -> Verdict {
 }
 
 /// What silence can tell (rule 4). Work that nobody can observe becomes unknown; what waits for a
-/// person, and what was delivered, stays: a permission can wait for an hour.
+/// person, and what was delivered, stays for a week: a permission can wait for an hour.
 fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
     let silence_ms = monitor.awake_ms_since(now, monitor.last_signal());
     let last_word = monitor.last_word();
     match monitor.life() {
+        // Days count, whether the machine was awake or not.
+        Life::Unobserved if now.ms_since(last_word) >= UNOBSERVED_KEPT_MS => {
+            let (label, ended) = ("Not heard of for a week", Stamp { at: last_word, ..Stamp::NEVER });
+            Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, ended)
+                .by("its process cannot be observed, and it has been silent for seven days")
+                .sure(0.5)
+        }
         // That somebody looked is no word of the session: a copy of an old one is old.
         Life::Missing { at }
             if monitor.awake_ms_since(now, last_word) >= MISSING_PROCESS_GRACE_MS =>

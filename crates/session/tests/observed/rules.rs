@@ -5,7 +5,7 @@ use std::sync::Arc;
 use qd_session::id::{CallId, ProcessKey, RequestId, ToolName};
 use qd_session::limits::{
     ABOUT_BYTES_MAX, LOOPING_CALLS_MIN, REQUEST_ASKS_MAX, REQUESTS_MAX, SUBAGENTS_MAX,
-    TOOL_SPANS_MAX,
+    TOOL_SPANS_MAX, UNOBSERVED_KEPT_MS,
 };
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{
@@ -379,6 +379,33 @@ fn silence_is_nobodys_word() {
     let monitor = told(&[at(1_000, Source::Hook, "llm_started")]);
     let state = resolve(Timestamp(1_000 + 60 * 60 * 1_000), &monitor);
     assert_eq!((state.state, state.source), (SubState::UNKNOWN, Source::Fallback));
+}
+
+#[test]
+fn what_nobody_can_observe_is_history_after_a_week() {
+    let asked = told(&[at(1_000, Source::Hook, "approval_requested")]);
+    let due = Timestamp(1_000).plus_ms(UNOBSERVED_KEPT_MS);
+    let seen = |monitor: &Monitor, now: Timestamp| {
+        let state = resolve(now, monitor);
+        (state.group, state.state, state.since)
+    };
+    let waits = (Group::NeedsYou, SubState::NEEDS_PERMISSION, Timestamp(1_000));
+    let history = (Group::Delivered, SubState::SESSION_ENDED, Timestamp(1_000));
+    assert_eq!(seen(&asked, Timestamp(due.0 - 1)), waits);
+    assert_eq!(next_look(Timestamp(due.0 - 1), &asked), Some(due));
+    assert_eq!(seen(&asked, due), history);
+
+    let mut slept = asked.clone();
+    slept.slept_until(Timestamp(due.0 - 1));
+    assert_eq!(seen(&slept, due), history, "it waited while the machine slept, too");
+
+    let mut alive = asked.clone();
+    alive.apply(&at(2_000, Source::Process, "process_seen"));
+    assert_eq!(seen(&alive, due.plus_ms(UNOBSERVED_KEPT_MS)), waits, "its process lives");
+
+    let mut back = asked;
+    back.apply(&at(due.0, Source::Hook, "llm_started"));
+    assert_eq!(resolve(due, &back).group, Group::NeedsYou, "its next signal brings it back");
 }
 
 #[test]
