@@ -12,9 +12,8 @@
 //! [`telemetry`] counts what driven sessions do, and tells others of it.
 //! [`transcript`] reads a session's conversation in pages, for whoever looks at it.
 //! [`private_places`] are folders that no command reaches.
-//! [`bounded_file`] reads files that an agent or a repository may have made.
+//! Files that an agent or a repository may have made are read by the store's [`bounded_file`].
 
-pub mod bounded_file;
 mod broker;
 mod card;
 pub mod desk;
@@ -44,4 +43,5 @@ pub use card::{
 };
 pub use detail::{Attached, Detail, EvidenceLine, NoDetail};
 pub use error::Error;
+pub use qd_store::bounded_file;
 pub use unreadable::UnreadableAgent;

@@ -4,13 +4,14 @@
 //! itself. The head is written after what it tells of is on disk, so it is never ahead of its own
 //! journal: a journal that is behind its head is not the one that was written.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use qd_session::decision::{Hash, Link};
 
+use crate::bounded_file::{Links, read_regular};
 use crate::file::{self, beside, private};
 use crate::{Error, Result};
 
@@ -142,21 +143,13 @@ impl Gap {
     }
 }
 
-/// A small file of ours; none where there is none. What is no plain file is not waited for.
+/// A small file of ours; none where there is none.
 fn read_text(path: &Path) -> Result<Option<String>> {
-    let failed = |error| Error::io("cannot read", path)(error);
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-        Ok(found) if !found.is_file() => {
-            return Err(failed(io::Error::other("it is no plain file")));
-        }
-        Ok(_) => {}
+    match read_regular(path, TEXT_BYTES_MAX, Links::Refused) {
+        Ok(text) => Ok(Some(String::from_utf8_lossy(&text).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("cannot read", path)(error)),
     }
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(TEXT_BYTES_MAX).read_to_end(&mut text));
-    read.map_err(failed)?;
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 const HEAD: &str = ".head";

@@ -1,6 +1,6 @@
 //! What we remember, on SQLite: the journal, and what was read of session files
 //! ([`UsageIndex`], [`SearchIndex`]). It knows SQL and no rules. What a client keeps in a database of its own is read
-//! here, too ([`OpencodeDatabase`]).
+//! here, too ([`OpencodeDatabase`]). [`bounded_file`] reads small files so that none can hold us up.
 //!
 //! ```text
 //!   append / append_once / write ──► Queue (bounded) ──► writer thread ──► one transaction
@@ -50,6 +50,7 @@
 //! - **A second writer.** One process holds the journal; another one is told which.
 
 mod batch;
+pub mod bounded_file;
 mod decision_log;
 mod error;
 mod file;
