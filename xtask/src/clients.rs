@@ -10,7 +10,9 @@ use anyhow::{Context, Result, bail};
 use crate::{debian, npm};
 
 pub fn install() -> Result<()> {
-    debian::install("tmux")?;
+    debian::install("tmux", "/usr/bin/tmux")?;
+    debian::install("openssh-client", "/usr/bin/ssh")?;
+    debian::install("openssh-server", "/usr/sbin/sshd")?;
     let clients = folder("clients");
     npm::install(&clients)?;
     unpack_grok(&clients.join("node_modules/@xai-official/grok-linux-x64/bin"))

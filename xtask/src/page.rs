@@ -37,7 +37,7 @@ pub fn bench() -> Result<()> {
 
 fn prepare() -> Result<()> {
     npm::install(&folder())?;
-    debian::install("chromium")
+    debian::install("chromium", "/usr/bin/chromium")
 }
 
 fn build() -> Result<()> {

@@ -88,7 +88,7 @@ async fn take_until_wait(
         };
         let mut bytes = &buffer[..count];
         while let Some(frame) = parser.next_frame(&mut bytes) {
-            let frame = frame.map(|frame| Frame { caller: caller.clone(), ..frame });
+            let frame = frame.map(|frame| frame.from_caller(caller.clone()));
             let answer = match frame {
                 Ok(frame) if frame.mode == Mode::Wait => return Some((frame, kept)),
                 Ok(frame) => match handle.deliver(frame).await {

@@ -20,6 +20,9 @@ pub enum Caller {
     /// A process that cannot be seen from here: in another container, or on a system that does not
     /// tell.
     Hidden,
+    /// Somebody on another machine, or whoever they let in: SSH carries the connection. No pid that
+    /// it names is one of ours.
+    Forwarded,
     /// A process of this machine and those above it, the nearest first.
     Local(Vec<Ancestor>),
 }
@@ -47,9 +50,13 @@ impl Caller {
         let Some(pid) = pid.filter(|pid| *pid > 0 && cfg!(target_os = "linux")) else {
             return Some(Self::Hidden);
         };
+        let peer = Process::with_pid(pid)?;
+        if Program::of(peer).as_ref().is_some_and(Program::carries_connections) {
+            return Some(Self::Forwarded);
+        }
         let ours = std::process::id();
         let mut above = Vec::new();
-        let mut next = Some(Process::with_pid(pid)?);
+        let mut next = Some(peer);
         while let Some(process) = next.filter(|_| above.len() < ANCESTORS_MAX) {
             let parent = process.parent().filter(|pid| *pid > 0);
             above.push(Ancestor {
@@ -66,7 +73,7 @@ impl Caller {
     pub fn peer(&self) -> Option<Process> {
         match self {
             Self::Local(above) => above.first().map(|one| one.process),
-            Self::Spooled | Self::Remote | Self::Hidden => None,
+            Self::Spooled | Self::Remote | Self::Hidden | Self::Forwarded => None,
         }
     }
 
@@ -102,6 +109,12 @@ impl Program {
 
     fn name(&self) -> Option<&str> {
         self.executable.file_name()?.to_str()
+    }
+
+    /// It speaks for programs of another machine. `ssh -R` connects from its client, `ssh -L` from
+    /// its server, which is `sshd-session` since OpenSSH 9.8.
+    fn carries_connections(&self) -> bool {
+        matches!(self.name(), Some("ssh" | "sshd" | "sshd-session"))
     }
 
     /// The same, or another version that its maker put beside it.

@@ -73,6 +73,13 @@ pub enum Cut {
 }
 
 impl Frame {
+    /// The same, handed in by this caller. The pid of another machine's agent is not kept: once the
+    /// frame is the journal's, it would be taken for one of ours.
+    pub fn from_caller(self, caller: Caller) -> Self {
+        let agent = self.agent.filter(|_| caller != Caller::Forwarded);
+        Self { agent, caller, ..self }
+    }
+
     /// As a handler takes it, from this process.
     pub fn signal<'a>(&'a self, process: Option<&'a str>) -> Signal<'a> {
         Signal {

@@ -58,7 +58,7 @@ pub fn standing(speaker: &Speaker<'_>, holders: &[Holder], is_driven: bool) -> S
         }
         Caller::Local(above) => above.iter().any(|Ancestor { process, .. }| is_holder(*process)),
         Caller::Spooled => speaker.agent.is_some_and(is_holder),
-        Caller::Remote | Caller::Hidden => false,
+        Caller::Remote | Caller::Hidden | Caller::Forwarded => false,
     };
     if is_heard || is_unguarded(speaker.caller, holders) || joins(speaker, holders) {
         return Standing::Holder;
@@ -70,7 +70,8 @@ pub fn standing(speaker: &Speaker<'_>, holders: &[Holder], is_driven: bool) -> S
 /// process to show: there, only one that has shown itself is in its way.
 fn is_unguarded(caller: &Caller, holders: &[Holder]) -> bool {
     holders.iter().all(|holder| match (holder.proof, caller) {
-        (Proof::Spoke, _) | (Proof::Registered, Caller::Local(_) | Caller::Spooled) => false,
+        (Proof::Spoke, _)
+        | (Proof::Registered, Caller::Local(_) | Caller::Spooled | Caller::Forwarded) => false,
         (Proof::Registered, Caller::Remote | Caller::Hidden) | (Proof::Guessed, _) => true,
     })
 }
@@ -140,6 +141,8 @@ mod tests {
         }
         let registered = [holder(AGENT, Proof::Registered)];
         check(&Caller::Remote, None, &registered, Standing::Holder);
+        check(&Caller::Forwarded, None, &registered, Standing::Stranger);
+        check(&Caller::Forwarded, None, &[], Standing::Holder);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Runtime {
                 above.iter().find(|one| one.process == agent).and_then(|one| one.program.clone())
             }
             Caller::Spooled => agent.is_alive().then(|| Program::of(agent)).flatten(),
-            Caller::Remote | Caller::Hidden => None,
+            Caller::Remote | Caller::Hidden | Caller::Forwarded => None,
         });
         let holders = self.voices.holders(&self.broker, &key);
         let is_known = |agent: Process| holders.iter().any(|holder| holder.process == agent);

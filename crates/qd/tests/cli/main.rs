@@ -10,6 +10,7 @@ mod doctor;
 mod floods;
 mod hooked;
 mod notices;
+mod over_ssh;
 mod policy;
 mod recording;
 mod service;
