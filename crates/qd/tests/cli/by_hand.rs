@@ -131,3 +131,41 @@ fn what_is_no_hook_is_refused_and_counted() {
     assert_eq!(world.about()["hooks"], 0, "none was kept");
     assert!(world.posted().is_some_and(|told| told.contains("5 bodies")));
 }
+
+#[test]
+fn whose_hook_it_is_stands_in_the_address() {
+    let world = World::new();
+    let _daemon = world.daemon();
+    let settings: Value = serde_json::from_str(&block("json")).expect("settings");
+    for (name, event) in [("codex", "UserPromptSubmit"), ("gemini_cli", "BeforeAgent")] {
+        let address = format!("/api/live/hook?harness={name}");
+        world.script(&block("bash").replace("/api/live/hook", &address));
+        let payload = json!({"session_id": name, "hook_event_name": event, "prompt": "go on",
+            "turn_id": "t-1", "cwd": "/w"});
+        world.fires(&settings, "Stop", &payload.to_string());
+        let wait = ["wait", name, "--until", "autonomous", "--timeout", "30", "--json"];
+        assert_eq!(world.run(&wait).expect(0).json()["harness"], name);
+    }
+}
+
+#[test]
+fn what_wrappers_tell_of_permissions_and_interrupts_is_taken() {
+    let world = World::new();
+    let _daemon = world.daemon();
+    let call = json!({"tool_name": "Bash", "tool_use_id": "toolu_1",
+        "tool_input": {"command": "make"}});
+    let told = |event: &str, more: &Value, until: &str| {
+        let mut payload = json!({"session_id": "wrapped", "hook_event_name": event});
+        for part in [&call, more] {
+            let part = part.as_object().cloned().unwrap_or_default();
+            payload.as_object_mut().expect("an object").extend(part);
+        }
+        world.posts(&payload);
+        world.run(&["wait", "wrapped", "--until", until, "--timeout", "30"]).expect(0);
+    };
+    told("PreToolUse", &json!({}), "acting");
+    told("PermissionRequest", &json!({}), "needs-permission");
+    told("permission_decision", &json!({"decision": "ask_user"}), "needs-permission");
+    told("permission_decision", &json!({"decision": "allow"}), "acting");
+    told("Interrupt", &json!({}), "interrupted");
+}

@@ -1,8 +1,9 @@
 //! A home of our own with a daemon in it, and agents that report to it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -84,6 +85,18 @@ impl World {
         stdin.write_all(payload.to_string().as_bytes()).expect("written");
         drop(stdin);
         assert!(child.wait().expect("it ends").success());
+    }
+
+    /// A hook that a client posts itself: nobody sees its process.
+    pub fn posts(&self, payload: &Value) {
+        let body = payload.to_string();
+        let head = "POST /api/live/hook HTTP/1.1\r\nhost: quarterdeck\r\nconnection: close\r\n";
+        let length = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        let mut stream = UnixStream::connect(self.socket()).expect("it listens");
+        stream.write_all(format!("{head}{length}{body}").as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("text");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
     /// An agent that works, and one step later asks for permission.
