@@ -2,6 +2,7 @@
  * The board: every card, and how a message changes it. Pure; knows neither network nor document.
  */
 
+import { OLD_MS } from "./limits";
 import type { Card, Group, SessionList, SessionRemoved, Summary } from "./wire";
 
 export interface Board {
@@ -148,6 +149,10 @@ export const canBeDismissed = (card: Card) =>
 /** What it means for a card to be dismissed. */
 export const dismissName = (card: Card) =>
   card.agentState.state === "budget_exceeded" ? "Let it go on" : "Dismiss";
+
+/** The cards that were silent for a day, and of which nothing is known to live. */
+export const oldCards = (cards: readonly Card[], now: number) =>
+  cards.filter((card) => card.capabilities.canArchive && now - card.lastSignal >= OLD_MS);
 
 /** "(3) Quarterdeck": what a tab says of itself. */
 export function titleOf(summary: Summary): string {

@@ -5,9 +5,9 @@ import { type Attempt, attempts, isLocked, progressOf } from "./attempts";
 import { dismissName } from "./board";
 import { titleOfCard } from "./card_text";
 import { drafts } from "./drafts";
-import { say, sayFailed } from "./notices";
+import { say, sayFailed, sayUndoable } from "./notices";
 import { mayBeReleased, readings } from "./readings";
-import type { Card, Decision, Done, Preset, RequestView } from "./wire";
+import type { Archived, Card, Decision, Done, Preset, RequestView } from "./wire";
 
 /** Answers a request. While an answer is on its way this does nothing, and what was not read is not allowed. */
 export async function decide(request: RequestView, decision: Decision): Promise<void> {
@@ -119,6 +119,24 @@ export async function dismiss(card: Card): Promise<void> {
     say(`${said}: ${titleOfCard(card)}`);
   });
 }
+
+/** Puts sessions into History; the server keeps those of which anything lives. */
+export async function archive(cards: readonly Card[]): Promise<void> {
+  await tried("Not moved to History", async () => {
+    const sessions = cards.map((card) => card.sessionId);
+    const moved = await tell<Archived>("/api/sessions/archive", { sessions });
+    sayUndoable(`Moved to History: ${sessionCount(moved.sessions.length)}`, () => void unarchive(moved.sessions));
+  });
+}
+
+export async function unarchive(sessions: readonly string[]): Promise<void> {
+  await tried("Not moved back", async () => {
+    const moved = await tell<Archived>("/api/sessions/unarchive", { sessions });
+    say(`Moved back to the board: ${sessionCount(moved.sessions.length)}`);
+  });
+}
+
+const sessionCount = (count: number) => (count === 1 ? "1 session" : `${count} sessions`);
 
 export async function copy(text: string): Promise<void> {
   await tried("Not copied", async () => {

@@ -84,8 +84,12 @@ export const SPANS_SESSIONS_MAX = 20;
 /** Lines of the palette. */
 export const PALETTE_LINES_MAX = 50;
 
-/** How long a notice stays. */
+/** How long a notice stays; one that can be undone, so that there is time to. */
 export const NOTICE_MS = 5_000;
+export const UNDO_MS = 15_000;
+
+/** Silence after which a session of which nothing lives is offered for History. */
+export const OLD_MS = 24 * 60 * 60 * 1_000;
 
 /** Sessions with something typed that was not sent. Past it the oldest text goes. */
 export const DRAFTS_MAX = 24;

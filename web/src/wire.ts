@@ -21,6 +21,7 @@ export type {
   Answer,
   AnswerState,
   AnswerView,
+  Archived,
   By,
   Capabilities,
   Card,

@@ -74,6 +74,10 @@ pub enum Input<'a> {
     Restored { harness: Harness, vendor_id: Arc<str>, session: Box<Session> },
     /// The operator wants it out of Needs You until its next event.
     Dismissed { session: SessionId },
+    /// The operator wants it in History, if nothing of it is known to live.
+    Archived { session: SessionId },
+    /// The operator wants it back on the board.
+    Unarchived { session: SessionId },
     /// What sessions have cost so far, on the board or not.
     Spent(Vec<(SessionKey, Sum)>),
     /// What all of them have cost on the operator's day.
@@ -125,7 +129,8 @@ pub enum Output {
     Changed(Box<Shown>),
     /// A piece of an answer: to be shown.
     Streamed(Box<StreamEvent>),
-    /// A card has left the board: it ended long ago, or it ended and was dismissed.
+    /// A card has left the board: it ended long ago, it ended and was dismissed, or it was put into
+    /// History.
     Remove(SessionId),
 }
 
@@ -275,6 +280,21 @@ impl Broker {
                     self.show(now, &session, &mut outputs);
                 }
             }
+            Input::Archived { session } => {
+                let tracked = self.roster.get(&session);
+                if tracked.is_some_and(|tracked| self.capabilities(tracked).can_archive) {
+                    let entry = Entry::new(session.clone(), now, Event::Archived);
+                    self.journal(&session, entry, &mut outputs);
+                    self.show(now, &session, &mut outputs);
+                }
+            }
+            Input::Unarchived { session } => {
+                if self.roster.contains_key(&session) {
+                    let entry = Entry::new(session.clone(), now, Event::Unarchived);
+                    self.journal(&session, entry, &mut outputs);
+                    self.show(now, &session, &mut outputs);
+                }
+            }
             Input::Spent(spent) => self.take_spent(now, spent, &mut outputs),
             Input::Today(sum) => self.take_today(now, sum, &mut outputs),
             Input::Worked { session, ms } => {
@@ -395,6 +415,15 @@ impl Broker {
             |tracked: &Tracked| tracked.card(now, &tracked.session.peek(), &surroundings!(self));
         let cards = found.into_iter().filter_map(card);
         cards.take(wanted.count_max).collect()
+    }
+
+    /// The sessions on the board that were silent for so long, and of which nothing is known to
+    /// live.
+    pub fn archivable(&self, now: Timestamp, silent_ms: u64) -> Vec<SessionId> {
+        let old = self.each_card(now).filter(|card| {
+            card.capabilities.can_archive && now.ms_since(card.last_signal) >= silent_ms
+        });
+        old.map(|card| card.session_id).collect()
     }
 
     /// The cards of these, where they are known.
@@ -726,7 +755,7 @@ impl Tracked {
         Card::of(now, &known, around)
     }
 
-    /// The board shows what lives, and what ended lately and was not dismissed.
+    /// The board shows what lives, and what ended lately and was not dismissed or put into History.
     fn card_on_board(
         &self,
         now: Timestamp,
@@ -737,7 +766,7 @@ impl Tracked {
         let leaves = card
             .ended()
             .is_some_and(|ended| session.is_dismissed() || now.ms_since(ended) >= ENDED_SHOWN_MS);
-        (!leaves).then_some(card)
+        (!leaves && !card.archived).then_some(card)
     }
 
     fn next_look(

@@ -73,6 +73,10 @@ pub struct Card {
     /// What its agents wait for a person for.
     pub requests: Vec<RequestView>,
     pub subagents: Vec<SubagentView>,
+    /// The operator has put it into History.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schema(required = false))]
+    pub archived: bool,
     /// We started it, and its state is known, not believed.
     pub driven: bool,
     /// Of a driven session.
@@ -370,6 +374,7 @@ impl Card {
                     activity: activity_name(&agent.activity(monitor.last_end())),
                 })
                 .collect(),
+            archived: session.is_archived(),
             driven: session.machine().is_some(),
             drive: DriveView::of(session, ruling),
             started_at: started_at(monitor),
@@ -407,6 +412,7 @@ impl Card {
             capabilities,
             requests,
             subagents,
+            archived,
             driven,
             drive,
             started_at: _,
@@ -428,7 +434,7 @@ impl Card {
         } = agent_state;
         let who = (session_id, harness, vendor_id, title, cwd, branch, transcript, forked_from);
         let what = (mode, policy, place, icon, monitor_view, usage, capabilities, requests);
-        let more = (also_open_in, subagents, driven, drive, unrecognised);
+        let more = (also_open_in, subagents, archived, driven, drive, unrecognised);
         let state = (group, state, label, core_label, urgency);
         let why = (confidence, source, rule, context, since);
         Fingerprint::of(&(who, what, more, state, why))
@@ -521,9 +527,46 @@ impl Surroundings<'_> {
         reach: Reach,
         ended: bool,
     ) -> Capabilities {
-        if let Some(machine) = session.machine() {
-            return driving::capabilities(harness, session, machine);
+        let mut can = match session.machine() {
+            Some(machine) => driving::capabilities(harness, session, machine),
+            None => self.capabilities_of_others(session, harness, vendor_id, reach, ended),
+        };
+        match self.no_archive(session, reach, ended) {
+            None => can.can_archive = true,
+            Some(why) => can.lacks("canArchive", why),
         }
+        can
+    }
+
+    /// Why a session is not put into History: something of it is known to live.
+    fn no_archive(&self, session: &Session, reach: Reach, ended: bool) -> Option<&'static str> {
+        let id = session.id();
+        if ended {
+            None
+        } else if session.machine().is_some() {
+            Some("it has not ended; stop it first")
+        } else if session.monitor().carriers().next().is_some() {
+            Some("its process still runs; dismiss it instead")
+        } else if reach == Reach::Server {
+            Some("its server still has it; dismiss it instead")
+        } else if self.desk.prompter(id).is_some()
+            || self.desk.of_session(id).any(|(_, open)| open.way(reach).is_some())
+        {
+            Some("it can be answered from here; dismiss it instead")
+        } else {
+            None
+        }
+    }
+
+    /// What can be done with a session that somebody else started.
+    fn capabilities_of_others(
+        &self,
+        session: &Session,
+        harness: Harness,
+        vendor_id: &str,
+        reach: Reach,
+        ended: bool,
+    ) -> Capabilities {
         let id = session.id();
         let on_server = reach == Reach::Server && !ended;
         let mut can = Capabilities::default();

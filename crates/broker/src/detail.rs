@@ -123,6 +123,8 @@ fn evidence(card: &Card, entries: &[Entry]) -> Vec<EvidenceLine> {
             | Event::Troubled { .. }
             | Event::Adopted { .. }
             | Event::Dismissed
+            | Event::Archived
+            | Event::Unarchived
             | Event::ClockSetBack { .. }
             | Event::Slept
             | Event::BudgetSeen { .. }

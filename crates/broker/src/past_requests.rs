@@ -199,6 +199,8 @@ impl Found {
             Event::Adopted { .. }
             | Event::Troubled { .. }
             | Event::Dismissed
+            | Event::Archived
+            | Event::Unarchived
             | Event::ClockSetBack { .. }
             | Event::Slept
             | Event::BudgetSeen { .. }

@@ -42,7 +42,7 @@ use self::driving::{Deck, fresh_seed, reported};
 use self::errands::{Done, Errands};
 use self::handle::{Beside, Gather, Order, TranscriptFolders, Waited};
 pub use self::handle::{
-    Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
+    Archiving, Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
     Waiter,
 };
 use self::held::{Coming, Held, let_go_next};
@@ -53,7 +53,7 @@ use self::voices::Voices;
 use self::waiting::Waiting;
 pub use self::waiting::{ReplyOutcome, Told};
 use crate::Error;
-use crate::broker::{Broker, Input, Output, Staying};
+use crate::broker::{Broker, Input, NotFound, Output, Staying};
 use crate::desk::Carried;
 use crate::detail::{Attached, Detail, NoDetail};
 use crate::driving::Report;
@@ -506,6 +506,10 @@ impl Runtime {
                 }
                 Err(why) => handle::answer(reply, Err(why)),
             },
+            Order::Archive { wanted, reply } => match self.archive(now, wanted) {
+                Ok(moved) => self.next.archives.push((moved, reply)),
+                Err(why) => handle::answer(reply, Err(why)),
+            },
             Order::Answer { answering, reply } => {
                 let (taken, outputs) = self.broker.answer(now, *answering);
                 self.take_out(outputs);
@@ -598,6 +602,38 @@ impl Runtime {
             }
         }
         true
+    }
+
+    /// The sessions that were put into History, or back. Where a word names no session, nothing is
+    /// done.
+    fn archive(&mut self, now: Timestamp, wanted: Archiving) -> Result<Vec<SessionId>, NotFound> {
+        let (found, wants_archived) = match wanted {
+            Archiving::Named(words) => (self.named(&words)?, true),
+            Archiving::SilentFor { ms } => (self.broker.archivable(now, ms), true),
+            Archiving::Undone(words) => (self.named(&words)?, false),
+        };
+        let is_archived = |broker: &Broker, id: &SessionId| {
+            broker.session(id).is_some_and(|session| session.is_archived())
+        };
+        let mut moved = Vec::new();
+        for session in found {
+            if is_archived(&self.broker, &session) == wants_archived {
+                continue;
+            }
+            let input = match wants_archived {
+                true => Input::Archived { session: session.clone() },
+                false => Input::Unarchived { session: session.clone() },
+            };
+            self.hand_in(now, input);
+            if is_archived(&self.broker, &session) == wants_archived {
+                moved.push(session);
+            }
+        }
+        Ok(moved)
+    }
+
+    fn named(&self, words: &[String]) -> Result<Vec<SessionId>, NotFound> {
+        words.iter().map(|word| self.broker.find(word).cloned()).collect()
     }
 
     /// A hook was run by this process: it may keep its files in a folder that is not followed. The
@@ -985,6 +1021,7 @@ impl Runtime {
             self.let_wait(Coming::First, *frame, wait);
         }
         pending.dismissals.drain(..).for_each(|reply| handle::answer(reply, Ok(())));
+        pending.archives.drain(..).for_each(|(moved, reply)| handle::answer(reply, Ok(moved)));
         for news in pending.news.drain(..) {
             self.health.changes += 1;
             self.telemetry.take(&news, |session| self.broker.harness(session));

@@ -11,9 +11,10 @@ use qd_harness::replay::{Replay, Scene};
 use qd_harness::{Harness, Signal};
 use qd_session::Session;
 use qd_session::event::{Entry, Event, fold};
-use qd_session::id::SessionId;
+use qd_session::id::{RequestId, SessionId};
+use qd_session::limits::UNOBSERVED_KEPT_MS;
 use qd_session::moment::{Source, Timestamp};
-use qd_session::monitor::{AgentEvent, Fact};
+use qd_session::monitor::{AgentEvent, Ask, Fact, Stage};
 use qd_session::operator::{Group, SubState};
 
 /// Outputs that neither journal nor show.
@@ -274,6 +275,60 @@ fn a_dismissed_session_leaves_needs_you() {
     assert_eq!(card(&world).agent_state.group, Group::Delivered);
     let nobody = SessionId::from("sess_nobody");
     assert_eq!(world.broker.handle(end, Input::Dismissed { session: nobody }), []);
+}
+
+/// A session that waits for a permission, as a hook told, and of whose process this is known.
+fn asking(world: &mut World, vendor_id: &str, at: Timestamp, process: Option<&str>) -> SessionId {
+    let id = SessionId::new(format!("sess_{vendor_id}"));
+    let mut session = Session::new(id.clone());
+    let ask = Ask::default();
+    let (request, stage) = (RequestId::from("r-1"), Stage::Waiting);
+    let asked = Fact::ApprovalRequested { request, stage, ask };
+    let seen = process.map(|process| Fact::ProcessSeen { process: process.into() });
+    for fact in [asked].into_iter().chain(seen) {
+        let event = AgentEvent::main(at, Source::Hook, fact);
+        session.apply(&Entry::new(id.clone(), at, Event::Observed { event }));
+    }
+    let (harness, vendor_id, session) = (Harness::Codex, vendor_id.into(), Box::new(session));
+    world.hand_in(at, Input::Restored { harness, vendor_id, session });
+    id
+}
+
+#[test]
+fn what_is_old_and_lives_nowhere_goes_to_history_and_comes_back() {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+    let now = Timestamp(1_800_000_000_000);
+    let mut world = World::default();
+    let old = asking(&mut world, "old", now.minus_ms(2 * DAY_MS), None);
+    let new = asking(&mut world, "new", now, None);
+    let alive = asking(&mut world, "alive", now.minus_ms(2 * DAY_MS), Some("7:42"));
+    let on_board = |world: &World, now: Timestamp| -> Vec<SessionId> {
+        let mut ids: Vec<_> =
+            world.broker.cards(now).into_iter().map(|card| card.session_id).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(on_board(&world, now), [alive.clone(), new.clone(), old.clone()]);
+    assert_eq!(world.broker.archivable(now, DAY_MS), [old.clone()], "old, and nothing of it lives");
+
+    world.hand_in(now, Input::Archived { session: old.clone() });
+    world.hand_in(now, Input::Archived { session: alive.clone() });
+    assert_eq!(on_board(&world, now), [alive.clone(), new.clone()], "what lives stays");
+    let why = &world.broker.card(now, &alive).expect("a card").capabilities.why["canArchive"];
+    assert_eq!(why, "its process still runs; dismiss it instead");
+    let gone = world.broker.card(now, &old).expect("still known");
+    assert!(gone.archived, "History has it");
+    assert!(matches!(world.outputs.last(), Some((_, Output::Remove(id))) if *id == old));
+    let journaled = |event: Event| {
+        world.entries().iter().any(|entry| entry.session == old && entry.event == event)
+    };
+    assert!(journaled(Event::Archived) && !journaled(Event::Unarchived));
+
+    world.hand_in(now, Input::Unarchived { session: old.clone() });
+    assert_eq!(on_board(&world, now), [alive.clone(), new.clone(), old.clone()], "undone");
+    let week = now.plus_ms(UNOBSERVED_KEPT_MS);
+    world.hand_in(week, Input::Woken);
+    assert_eq!(on_board(&world, week), [alive], "after a week by itself");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Flags, configuration, wiring: no rule lives here.
 
 mod act;
+mod archive;
 mod audit;
 mod background;
 mod capture;
@@ -117,6 +118,8 @@ enum Command {
         /// A session: its id, or a beginning of it that is unique
         session: String,
     },
+    Archive(archive::ArchiveArgs),
+    Unarchive(archive::UnarchiveArgs),
     /// Show what agents may do without asking, or try it on what they asked for
     Policy(policy::PolicyArgs),
     Usage(usage::UsageArgs),
@@ -227,6 +230,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Stop(args) => plain_command(&args, "stop"),
         Command::Focus(args) => plain_command(&args, "focus"),
         Command::Resume(args) => with_daemon(async |paths| act::resume(&args, paths).await),
+        Command::Archive(args) => with_daemon(async |paths| archive::archive(&args, paths).await),
+        Command::Unarchive(args) => {
+            with_daemon(async |paths| archive::unarchive(&args, paths).await)
+        }
         Command::Dismiss { session } => with_daemon(async |paths| {
             let path = format!("/api/sessions/{}/dismiss", escaped(&session));
             Daemon::at(paths).post(&path).await.map(drop)

@@ -14,17 +14,19 @@ use utoipa::OpenApi;
 use crate::browsers::BrowserView;
 use crate::routes::{Need, ROUTES};
 use crate::wire::{
-    About, Answered, ChatAnswer, ChatConfig, ChatConfigWanted, ChatPrompt, ChatTools, Conflict,
+    About, Answered, ArchiveWanted, Archived, ChatAnswer, ChatConfig, ChatConfigWanted, ChatPrompt, ChatTools, Conflict,
     DecisionWanted, HarnessList, HarnessOffered, Hello, HistoryPage, Link, LinkWanted,
     PolicyWanted, PresenceTold, Problem, PromptWanted, PushKeyView, Removed, RequestList,
     SessionBegun, SessionDetail, SessionList, SessionWanted, SignIn, SignedIn, TestSent,
-    TestWanted, ToolApprovalRequired, ToolDecision, UsageReport, YoloWanted,
+    TestWanted, ToolApprovalRequired, ToolDecision, UnarchiveWanted, UsageReport, YoloWanted,
 };
 
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     About,
     Answered,
+    ArchiveWanted,
+    Archived,
     BrowserView,
     Conflict,
     DecisionWanted,
@@ -56,6 +58,7 @@ use crate::wire::{
     SignedIn,
     TestSent,
     TestWanted,
+    UnarchiveWanted,
     UsageReport,
     YoloWanted,
     qd_broker::notices::DeviceView,
@@ -201,6 +204,19 @@ const DESCRIBED: &[Described] = &[
     post("/api/sessions/{id}/tools/{run}/retry", "Runs failed tools again.", Json("Answered")),
     post("/api/sessions/{id}/hooks/{run}/retry", "Runs a failed hook again.", Json("Answered")),
     post("/api/sessions/{id}/dismiss", "Takes it out of Needs You until its next event.", Object),
+    Described {
+        takes: Some("ArchiveWanted"),
+        ..post(
+            "/api/sessions/archive",
+            "Puts sessions into History until their next event: those named, or all that were \
+             silent for so long. One of which anything is known to live stays.",
+            Json("Archived"),
+        )
+    },
+    Described {
+        takes: Some("UnarchiveWanted"),
+        ..post("/api/sessions/unarchive", "Takes sessions back out of History.", Json("Archived"))
+    },
     Described {
         takes: Some("PresenceTold"),
         ..post(

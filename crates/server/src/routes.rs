@@ -79,6 +79,8 @@ pub const ROUTES: &[Route] = &[
     route("POST", "/api/sessions/{id}/yolo", Scope::Operate),
     route("POST", "/api/sessions/{id}/policy", Scope::Operate),
     route("POST", "/api/sessions/{id}/dismiss", Scope::Operate),
+    route("POST", "/api/sessions/archive", Scope::Operate),
+    route("POST", "/api/sessions/unarchive", Scope::Operate),
     // Who may only look must not keep those who act from being told.
     route("POST", "/api/presence", Scope::Operate),
     route("GET", "/api/push/key", Scope::Operate),
@@ -142,6 +144,8 @@ pub fn router(server: Server, via: Via) -> Router {
         .route("/api/sessions/{id}/yolo", post(acting::yolo))
         .route("/api/sessions/{id}/policy", post(acting::policy))
         .route("/api/sessions/{id}/dismiss", post(live::dismiss))
+        .route("/api/sessions/archive", post(live::archive))
+        .route("/api/sessions/unarchive", post(live::unarchive))
         .route("/api/presence", post(presence::presence))
         .route("/api/push/key", get(push::key))
         .route("/api/push/subscriptions", get(push::devices).post(push::subscribe))

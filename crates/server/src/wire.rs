@@ -442,6 +442,29 @@ pub struct PromptWanted {
     pub key: Option<String>,
 }
 
+/// The body of `POST /api/sessions/archive`: these sessions, or all that were silent for so long.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ArchiveWanted {
+    pub sessions: Option<Vec<String>>,
+    pub silent_for_ms: Option<u64>,
+}
+
+/// The body of `POST /api/sessions/unarchive`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UnarchiveWanted {
+    pub sessions: Vec<String>,
+}
+
+/// The sessions that were moved. One that is not among them has something that lives, or was there
+/// before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Archived {
+    pub sessions: Vec<SessionId>,
+}
+
 /// The body of `POST /api/presence`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

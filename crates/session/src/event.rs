@@ -62,6 +62,10 @@ pub enum Event {
     },
     /// The operator has seen it and wants it out of Needs You.
     Dismissed,
+    /// The operator has put it into History, where nothing of it is known to live.
+    Archived,
+    /// The operator wants it back on the board.
+    Unarchived,
     /// The machine's clock was set back by so much, and some of what is known lay in the future.
     ClockSetBack {
         by_ms: u64,

@@ -30,6 +30,9 @@ pub struct Session {
     /// Taken out of Needs You by the operator, until something newer happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dismissed: Option<Timestamp>,
+    /// Put into History by the operator, until something newer happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    archived: Option<Timestamp>,
     /// What it may do without asking, where the operator said so for it alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     preset: Option<Preset>,
@@ -49,6 +52,7 @@ impl Session {
             logbook: None,
             monitor: Monitor::default(),
             dismissed: None,
+            archived: None,
             preset: None,
             budget_seen: None,
             asked_before: None,
@@ -102,11 +106,24 @@ impl Session {
                 }
                 Vec::new()
             }
+            Event::Archived => {
+                if entry.session == self.id {
+                    self.archived = self.archived.max(Some(entry.at));
+                }
+                Vec::new()
+            }
+            Event::Unarchived => {
+                if entry.session == self.id {
+                    self.archived = None;
+                }
+                Vec::new()
+            }
             Event::ClockSetBack { by_ms } => {
                 if entry.session == self.id {
                     self.monitor.set_back(*by_ms);
                     self.machine.iter_mut().for_each(|machine| machine.set_back(*by_ms));
                     self.dismissed = self.dismissed.map(|at| at.minus_ms(*by_ms));
+                    self.archived = self.archived.map(|at| at.minus_ms(*by_ms));
                 }
                 Vec::new()
             }
@@ -200,15 +217,24 @@ impl Session {
 
     /// Dismissed, and nothing has happened since.
     pub fn is_dismissed(&self) -> bool {
-        let heard = self.machine.as_ref().map_or(Timestamp::ZERO, |machine| machine.since());
-        self.dismissed.is_some_and(|at| at >= self.monitor.last_signal().max(heard))
+        self.dismissed.is_some_and(|at| at >= self.last_heard())
+    }
+
+    /// Put into History, and nothing has happened since.
+    pub fn is_archived(&self) -> bool {
+        self.archived.is_some_and(|at| at >= self.last_heard())
+    }
+
+    /// When something of it was last heard, or done by us.
+    fn last_heard(&self) -> Timestamp {
+        let stepped = self.machine.as_ref().map_or(Timestamp::ZERO, |machine| machine.since());
+        self.monitor.last_signal().max(stepped)
     }
 
     /// The newest time that is known of it.
     pub fn newest(&self) -> Timestamp {
-        let stepped = self.machine.as_ref().map_or(Timestamp::ZERO, |machine| machine.since());
-        let dismissed = self.dismissed.unwrap_or_default();
-        self.monitor.last_signal().max(stepped).max(dismissed)
+        let [dismissed, archived] = [self.dismissed, self.archived].map(Option::unwrap_or_default);
+        self.last_heard().max(dismissed).max(archived)
     }
 
     pub fn preset(&self) -> Option<Preset> {

@@ -19,6 +19,7 @@ import { isTyped, useKeys } from "../keys";
 import { useNarrow } from "../narrow";
 import { Blank } from "../parts/blank";
 import { CardStrip, type StripItem } from "../parts/card_strip";
+import { ClearOld } from "../parts/clear_old";
 import { GroupHeader } from "../parts/group_header";
 import { UnreadableAgents } from "../parts/unreadable_agents";
 import { useSettings } from "../settings";
@@ -68,6 +69,7 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
         <Tabs all={all} tab={tab} onTab={setTab} />
         <section className="column" data-group={tab} role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <h2 className="visually-hidden">{groupName(tab)}</h2>
+          <ClearOld cards={sorted[tab]} />
           {tab === "autonomous" && <UnreadableAgents agents={unreadable} />}
           {shown[tab].length === 0 ? (
             (tab !== "autonomous" || unreadable.length === 0) && <EmptyGroup group={tab} />
@@ -86,6 +88,7 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
     ]);
     return (
       <div className="board is-list">
+        <ClearOld cards={sorted.needs_you} />
         <UnreadableAgents agents={unreadable} />
         <CardStrip key="list" items={lines} label="Sessions" {...strip} />
       </div>
@@ -96,6 +99,7 @@ export function BoardPage({ board, filter, selected, onSelect }: Props) {
       {GROUPS.map((group) => (
         <section key={group} className="column" data-group={group} aria-labelledby={`group-${group}`}>
           <GroupHeader group={group} cards={sorted[group]} total={all[group].length} />
+          <ClearOld cards={sorted[group]} />
           {group === "autonomous" && <UnreadableAgents agents={unreadable} />}
           {shown[group].length === 0 ? (
             (group !== "autonomous" || unreadable.length === 0) && <EmptyGroup group={group} />

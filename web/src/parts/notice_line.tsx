@@ -8,6 +8,11 @@ export function NoticeLine() {
       {notice && (
         <p className="notice" data-failed={notice.failed || undefined}>
           {notice.text}
+          {notice.undo && (
+            <button type="button" className="notice-undo" onClick={notice.undo}>
+              Undo
+            </button>
+          )}
         </p>
       )}
     </div>

@@ -1,4 +1,4 @@
-import { AppWindow, CircleStop, Copy, Ellipsis, MessageSquare, Send, X } from "lucide-react";
+import { AppWindow, ArchiveRestore, CircleStop, Copy, Ellipsis, MessageSquare, Send, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 
 import { sessionOffer } from "../actions";
@@ -6,7 +6,7 @@ import { reply } from "../answer_keys";
 import { useAttempt } from "../attempts";
 import { canBeDismissed, dismissName } from "../board";
 import { elsewhere } from "../closing";
-import { commandName, copy, prompt } from "../commands";
+import { commandName, copy, prompt, unarchive } from "../commands";
 import { drafts, useDraft } from "../drafts";
 import type { Card } from "../wire";
 import { ActButton } from "./act_button";
@@ -74,7 +74,12 @@ export function SessionActs({ card, onDismiss, full = false, children }: Props) 
               {more ? "Less" : "More"}
             </ActButton>
           )}
-          {canBeDismissed(card) && (
+          {card.archived && (
+            <ActButton icon={ArchiveRestore} onPress={() => void unarchive([card.sessionId])}>
+              Put back on the board
+            </ActButton>
+          )}
+          {!card.archived && canBeDismissed(card) && (
             <ActButton look="quiet" icon={X} onPress={() => onDismiss(card)}>
               {dismissName(card)}
             </ActButton>

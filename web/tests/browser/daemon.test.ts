@@ -161,6 +161,28 @@ test("what is dismissed leaves Needs You until something happens", async () => {
   expect(await page.locator("article").count()).toBe(1);
 });
 
+test("what was silent for a day and lives nowhere is moved to History at once, and undone", async () => {
+  const daemon = kept(await Daemon.serve());
+  for (const id of ["one", "two"]) {
+    await daemon.hook(prompt(id));
+    await daemon.hook({ session_id: id, hook_event_name: "Stop", last_assistant_message: "Should I go on?" });
+  }
+  const { page } = await seen(daemon);
+  const waiting = page.locator('.column[data-group="needs_you"] article');
+  await showsTitles(page, ["Work on one", "Work on two"]);
+  const clear = page.getByRole("button", { name: /to History/ });
+  expect(await clear.count(), "they are young").toBe(0);
+  await page.clock.setFixedTime(Date.now() + 25 * 60 * 60 * 1_000);
+  await clear.filter({ hasText: "Move 2 silent for a day to History" }).click();
+  await page.getByText("Moved to History: 2 sessions").waitFor();
+  await waiting.first().waitFor({ state: "detached" });
+  expect(await page.locator("article").count()).toBe(0);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Moved back to the board: 2 sessions").waitFor();
+  await showsTitles(page, ["Work on one", "Work on two"]);
+  await accessible(page);
+});
+
 test("the page opens while the daemon is away, and says so", async () => {
   const daemon = kept(await Daemon.serve());
   const { page } = await seen(daemon);

@@ -47,6 +47,7 @@ export const NOTHING: Capabilities = {
   canFocus: false,
   canPause: false,
   canRetry: false,
+  canArchive: false,
   why: {},
 };
 
@@ -172,6 +173,7 @@ export const ALL: Capabilities = {
   canFocus: true,
   canPause: false,
   canRetry: false,
+  canArchive: false,
   why: {},
 };
 

@@ -32,6 +32,8 @@ pub struct Capabilities {
     pub can_focus: bool,
     pub can_pause: bool,
     pub can_retry: bool,
+    /// Whether it can be put into History: nothing of it is known to live.
+    pub can_archive: bool,
     /// A sentence for each that is false, by its name.
     pub why: BTreeMap<String, String>,
 }

@@ -26,6 +26,8 @@ pub struct Pending {
     /// Forwarders that wait, with their frames.
     pub waits: Vec<(Box<hook_intake::Frame>, oneshot::Sender<Waited>)>,
     pub dismissals: Vec<oneshot::Sender<Result<(), NotFound>>>,
+    /// Those who want to know which sessions were put into History, or back.
+    pub archives: Vec<(Vec<SessionId>, oneshot::Sender<Result<Vec<SessionId>, NotFound>>)>,
     /// Frames from the socket.
     pub frames: Vec<hook_intake::FrameId>,
     /// Frames from the spool.
@@ -95,6 +97,7 @@ impl Pending {
             && self.acks.is_empty()
             && self.waits.is_empty()
             && self.dismissals.is_empty()
+            && self.archives.is_empty()
             && self.locate.is_empty()
             && self.survey.is_empty()
             && self.looks.is_empty()

@@ -241,6 +241,17 @@ impl Waiter {
 #[error("the daemon is stopping")]
 pub struct Gone;
 
+/// Sessions to be put into History, or back on the board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Archiving {
+    /// Those that a word names, where nothing of them is known to live.
+    Named(Vec<String>),
+    /// All on the board that were silent for so long, and of which nothing is known to live.
+    SilentFor { ms: u64 },
+    /// Back on the board.
+    Undone(Vec<String>),
+}
+
 #[derive(Debug)]
 pub enum Order {
     Frame {
@@ -301,6 +312,10 @@ pub enum Order {
     Dismiss {
         word: String,
         reply: oneshot::Sender<Result<(), NotFound>>,
+    },
+    Archive {
+        wanted: Archiving,
+        reply: oneshot::Sender<Result<Vec<SessionId>, NotFound>>,
     },
     Answer {
         answering: Box<Answering>,
@@ -476,6 +491,15 @@ impl Handle {
 
     pub async fn dismiss(&self, word: &str) -> Result<Result<(), NotFound>, Gone> {
         self.ask(|reply| Order::Dismiss { word: word.to_owned(), reply }).await
+    }
+
+    /// Puts sessions into History, or back on the board, and waits until that is on record. The
+    /// answer names those that were moved.
+    pub async fn archive(
+        &self,
+        wanted: Archiving,
+    ) -> Result<Result<Vec<SessionId>, NotFound>, Gone> {
+        self.ask(|reply| Order::Archive { wanted, reply }).await
     }
 
     /// Answers a request, and waits until the agent's side has the answer, or has not.

@@ -1,5 +1,7 @@
 //! The commands that ask the daemon, and how they end.
 
+use serde_json::json;
+
 use crate::world::World;
 
 #[test]
@@ -11,6 +13,9 @@ fn without_a_daemon_every_question_ends_with_3() {
         &["explain", "x"],
         &["wait", "--until", "idle"],
         &["dismiss", "x"],
+        &["archive", "x"],
+        &["archive", "--older-than", "7d"],
+        &["unarchive", "x"],
         &["record"],
     ] {
         let outcome = world.run(command).expect(3);
@@ -52,6 +57,36 @@ fn a_session_is_shown_waited_for_explained_and_dismissed() {
     }
     world.run(&["wait", "--until", "usage-limit", "--timeout", "0"]).expect(5);
     world.run(&["wait"]).expect(2);
+}
+
+#[test]
+fn what_is_old_is_archived_at_once_and_brought_back() {
+    let world = World::new();
+    let _daemon = world.daemon();
+    for session in ["s-1", "s-2"] {
+        world.posts(&json!({"session_id": session, "hook_event_name": "PermissionRequest",
+            "tool_name": "Bash", "tool_input": {"command": "make"}}));
+    }
+    world.agent_starts("alive");
+    let young = world.run(&["archive", "--older-than", "1h"]).expect(0);
+    assert_eq!(young.out, "Nothing to archive\n");
+    let all = world.run(&["archive", "--older-than", "0m"]).expect(0);
+    assert!(all.out.starts_with("Moved to History: 2 sessions\nUndo: qd unarchive sess_"), "{all:?}");
+    let status = world.run(&["status"]).expect(0);
+    assert!(!status.out.contains("Bash") && status.out.contains("Autonomous (1)"), "{status:?}");
+    let alive = world.run(&["archive", "alive"]).expect(1);
+    assert!(alive.err.contains("still running"), "{alive:?}");
+    let again = world.run(&["archive", "s-1"]).expect(1);
+    assert!(again.err.contains("1 session not archived: already in History"), "{again:?}");
+
+    let back = world.run(&["unarchive", "s-1", "s-2"]).expect(0);
+    assert_eq!(back.out, "Moved back: 2 sessions\n");
+    let status = world.run(&["status"]).expect(0);
+    assert!(status.out.contains("Needs You (2)"), "{status:?}");
+    world.run(&["archive", "nobody"]).expect(4);
+    world.run(&["archive"]).expect(2);
+    world.run(&["archive", "s-1", "--older-than", "7d"]).expect(2);
+    world.run(&["archive", "--older-than", "soon"]).expect(2);
 }
 
 #[test]

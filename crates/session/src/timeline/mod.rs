@@ -69,6 +69,8 @@ fn as_it_happened<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Timestam
             | Event::Troubled { .. }
             | Event::Adopted { .. }
             | Event::Dismissed
+            | Event::Archived
+            | Event::Unarchived
             | Event::Slept
             | Event::BudgetSeen { .. }
             | Event::PresetChosen { .. }
@@ -120,6 +122,8 @@ impl Telling {
             | Event::Troubled { .. }
             | Event::Adopted { .. }
             | Event::Dismissed
+            | Event::Archived
+            | Event::Unarchived
             | Event::ClockSetBack { .. }
             | Event::Slept
             | Event::BudgetSeen { .. }

@@ -171,3 +171,22 @@ fn a_dismissed_session_leaves_needs_you_until_its_next_event() {
     session.apply(&heard(20, "interrupted"));
     assert_eq!(group(&session), "needs_you");
 }
+
+#[test]
+fn an_archived_session_stays_in_history_until_its_next_event_or_its_operator_wants_it() {
+    let heard = |at: u64| -> Entry {
+        let event = format!(r#"{{"at":{at},"source":"hook","type":"interrupted"}}"#);
+        let event = serde_json::from_str(&event).expect("an event");
+        entry(at, event::Event::Observed { event })
+    };
+    let mut session = Session::new(id());
+    session.apply(&heard(11));
+    assert!(!session.is_archived());
+    session.apply(&entry(12, event::Event::Archived));
+    assert!(session.is_archived());
+    session.apply(&entry(13, event::Event::Unarchived));
+    assert!(!session.is_archived());
+    session.apply(&entry(14, event::Event::Archived));
+    session.apply(&heard(20));
+    assert!(!session.is_archived());
+}

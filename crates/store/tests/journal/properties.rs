@@ -106,6 +106,8 @@ fn entry() -> impl Strategy<Value = Entry> {
             })),
         }),
         1 => Just(Event::Dismissed),
+        1 => Just(Event::Archived),
+        1 => Just(Event::Unarchived),
     ];
     (0..SESSIONS, 0_u64..5_000, event)
         .prop_map(|(of, at, event)| Entry::new(session(of), Timestamp(at), event))
