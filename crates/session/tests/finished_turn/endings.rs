@@ -52,7 +52,7 @@ fn labelled_messages_are_read_rightly() {
 
 #[test]
 fn held_out_messages_are_read_rightly() {
-    check("endings", include_str!("endings.jsonl"), 440.0);
+    check("endings", include_str!("endings.jsonl"), 441.0);
 }
 
 /// The rules were made with these in view.
@@ -65,5 +65,12 @@ fn messages_in_twelve_languages_are_read_rightly() {
 /// is made, or the number below says nothing about messages that are still to come.
 #[test]
 fn messages_that_no_rule_was_made_for_are_read_rightly() {
-    check("unseen", include_str!("unseen.jsonl"), 450.0);
+    check("unseen", include_str!("unseen.jsonl"), 455.0);
+}
+
+/// As agents write them at the end of a turn, in fourteen languages. The last 43 came after the
+/// rules: 42 of them were read rightly at once.
+#[test]
+fn messages_of_agents_at_work_are_read_rightly() {
+    check("agents", include_str!("agents.jsonl"), 158.0);
 }

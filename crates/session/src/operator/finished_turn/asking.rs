@@ -169,7 +169,7 @@ fn is_due_before_the_agent(said: &Sentence) -> bool {
 fn is_order(said: &Sentence, stands_still: bool) -> bool {
     let opening = said.without_opening(words::BEFORE_ORDERS);
     let hands_over = || stands_still || said.says_any(words::HANDED_OVER);
-    said.says_any(words::ORDERS)
+    (said.says_any(words::ORDERS) && !said.says_any(words::OWN_REPORTS))
         || is_due_before_the_agent(said)
         || opening.opens_with(words::OPENING_ORDERS)
         || (stands_still

@@ -30,7 +30,7 @@ impl Sentence {
     }
 
     /// Whether the phrase occurs. `a .. b` is a followed later by b, `^a` is a at the start of a
-    /// clause, `a*b` is any word that begins and ends so. Scripts without word spaces
+    /// clause, `a*b` is any word that begins and ends so, `*b` one with something before b. Scripts without word spaces
     /// match anywhere.
     pub fn says(&self, phrase: &str) -> bool {
         let mut from = Place::default();
@@ -133,7 +133,9 @@ impl Sentence {
             let word = self.words.get(next)?;
             let same = match expected.split_once('*') {
                 Some((start, end)) => {
+                    // An ending alone is a word of its own: "de" is no verb in "-de".
                     word.len() >= start.len() + end.len()
+                        && word != end
                         && word.starts_with(start)
                         && word.ends_with(end)
                 }
@@ -362,6 +364,7 @@ mod tests {
             "agree you",
             "ch*ched it",
             "t*twice",
+            "*twice",
             "agree .. you",
             "you agree now",
         ] {

@@ -52,6 +52,12 @@ pub const BLOCKED: &[&str] = &[
     "i'm waiting for a decision", "i'm waiting for an answer", "i'm waiting for a reply",
     "waiting for a go-ahead", "waiting for a yes", "rather wait for you", "waiting on a decision",
     "until i know", "depends on which", "bis ich weiß", "hasta saber", "até saber",
+    // Polish
+    "nie mogę kontynuować", "nie mogę iść dalej", "czekam na tw*", "czekam na potwierdzenie", "zanim zacznę",
+    "dopóki nie",
+    // Turkish
+    "devam edemiyorum", "ilerleyemiyorum", "onayını bekliyorum", "onayınızı bekliyorum", "yanıtını bekliyorum",
+    "yanıtınızı bekliyorum", "cevabını bekliyorum", "cevabınızı bekliyorum",
 ];
 
 /// A wait that ends with work of a machine, not with an answer of the reader.
@@ -79,6 +85,7 @@ pub const READER_ENDS: &[&str] = &[
     "dès que vous", "dès que tu", "quand vous", "quand tu", "que vous", "que tu", "votre", "hasta que me",
     "cuando me", "en cuanto me", "tu", "você", "sua", "seu", "tua", "tuo", "вы", "ваш*", "тво*", "zodra je",
     "totdat je", "als je", "jouw", "uw", "您", "你", "주시", "주셔", "आप",
+    "puedo terminar", "puedo acabar", "puedo finalizar", "posso terminar", "posso concluir", "posso finalizar",
 ];
 
 /// The agent waits.
@@ -155,6 +162,12 @@ pub const NEEDS: &[&str] = &[
     "je ne sais pas si", "je ne sais pas quel*", "no sé si", "no sé cuál", "no sé qué", "não sei se",
     "não sei qual", "non so se", "non so quale", "не знаю , нужно", "не знаю , как*", "мне непонятно",
     "мне неясно", "ik weet niet of", "ik weet niet welke",
+    // Polish
+    "potrzebuję", "potrzebny mi", "potrzebna mi", "potrzebne mi", "brakuje mi", "nie mam dostępu",
+    "nie mam uprawnień", "muszę wiedzieć", "nie wiem , czy", "nie wiem , któr*",
+    // Turkish
+    "ihtiyacım var", "bilmem gerek*", "erişimim yok", "iznim yok", "yetkim yok", "emin değilim",
+    "which i .. don't have", "需要 .. 我这里没有", "需要 .. 我没有",
 ];
 
 /// Turns a need into the agent's own work: "I need to redo this".
@@ -181,6 +194,10 @@ pub const NEEDS_NOTHING: &[&str] = &[
     "came from you", "got from you", "as i'd like", "instead", "got from",
     "usually", "normally", "normalerweise", "d'habitude", "normalmente", "di solito", "обычно", "普段", "通常",
     "보통",
+    "non serve altro", "niente .. da parte", "nulla .. da parte", "rien .. de votre part", "rien .. de ta part",
+    "nada .. de tu parte", "nada .. de su parte", "nada .. da sua parte", "nichts .. von dir",
+    "nichts .. von ihnen", "ничего .. от вас", "ничего .. с вашей", "niets .. van je", "niets .. van jou",
+    "nie potrzebuję", "ihtiyacım yok",
 ];
 
 /// Past tenses that "before I" may govern.
@@ -242,6 +259,22 @@ pub const ORDERS: &[&str] = &[
     "^pick between", "^choose between", "^enlighten me", "^loop me", "^paste it here", "^paste it",
     "^paste them", "^you pick", "^you choose", "^you decide", "^just paste", "^just send", "^just confirm",
     "बता दीजिए", "भेज दीजिए", "दे दीजिए", "बतला",
+    // What a command printed, or a code that was sent, comes back to the agent.
+    "^paste .. here", "^paste what", "^paste the output", "^paste the result*", "^füge .. hier ein",
+    "^kopiere .. hierher", "^collez .. ici", "^colle .. ici", "^pega .. aquí", "^pégame", "^cole .. aqui",
+    "^incolla .. qui", "^incollami", "^вставьте .. сюда", "^скопируйте .. сюда", "^plak .. hier",
+    "貼り付けてください", "贴给我", "贴到这里", "붙여넣어 주", "यहाँ पेस्ट",
+    // Polish
+    "daj znać", "daj mi znać", "dajcie znać", "^podaj", "^prześlij", "^wklej", "^powiedz", "^potwierdź",
+    "^napisz mi", "^wyślij mi", "proszę o",
+    // Turkish
+    "haber ver", "haber verin", "bana bildir*", "bana söyle*", "bana gönder*", "^onayla", "^onaylayın", "bana ilet*",
+];
+
+/// What opens so tells what the agent does, and "and report back" is the end of it.
+pub const OWN_REPORTS: &[&str] = &[
+    "i'll .. and report", "i will .. and report", "i'm going to .. and report", "let me .. and report",
+    "i'm .. and will report",
 ];
 
 /// A promise that depends on the reader: "Do that and I'll …", "once you've …, I'll".
@@ -296,6 +329,9 @@ pub const PROMISES: &[&str] = &[
     "once you .. me", "sobald ich weiß", "wenn ich weiß", "dès que je sais", "dès que je saurai",
     "quand je saurai", "cuando sepa", "en cuanto sepa", "quando souber", "assim que souber", "quando saprò",
     "appena so", "когда узнаю", "как только узнаю", "zodra ik weet",
+    "^después puedo", "^luego puedo", "^entonces puedo", "^con eso puedo", "^ensuite je peux", "^depois posso",
+    "^com isso posso", "^poi posso", "^dopo posso", "^после этого смогу", "^тогда смогу", "^daarna kan ik",
+    "^wtedy *ę", "wtedy będę mógł", "^ondan sonra *bilirim", "sonra devam ede*",
 ];
 
 /// Courtesies at the end of finished work. What they mention is not needed.
@@ -336,6 +372,9 @@ pub const OFFERS: &[&str] = &[
     "궁금한", "अगर आप चाहें", "अगर चाहें", "और कुछ", "ज़रूरत हो", "जरूरत हो", "चाहें तो", "यदि आप चाहें", "कोई और",
     "when you get a chance", "when you have time", "when you have a moment", "at your leisure", "no rush",
     "whenever you have",
+    "jeśli chcesz", "jeśli będziesz", "jeśli potrzebujesz", "jeśli coś", "jeśli masz", "w razie potrzeby",
+    "w razie pytań", "gdyby coś", "istersen", "isterseniz", "ihtiyacın olursa", "ihtiyacınız olursa",
+    "gerekirse", "sorun olursa", "sorunuz olursa", "dilersen", "dilerseniz",
 ];
 
 /// Said inside a courtesy, these make it a real request.
@@ -344,6 +383,7 @@ pub const OFFER_IS_REQUEST: &[&str] = &[
     "approve", "i should", "i can start", "otherwise i", "so i can", "bestätige", "confirmez", "confirma",
     "confirme", "bevor ich", "avant que je", "antes de que", "antes que eu", "прежде чем", "voordat ik",
     "if that's ok", "ok to", "i may", "i'm allowed",
+    "before .. anything else",
 ];
 
 /// Stems of a question that proposes more work.
@@ -392,6 +432,7 @@ pub const ANYTHING_ELSE: &[&str] = &[
     "ほかに何か", "他にも何か", "还有其他", "还有什么", "还需要什么", "더 필요한", "다른 필요", "더 도와", "और कुछ",
     "qué más", "was noch", "quoi d'autre", "o que mais", "cos'altro", "wat nog", "how else",
     "serve altro", "vuoi altro", "altro da", "altro che", "还要别的", "别的需要", "需要别的", "别的吗", "别的事",
+    "coś jeszcze", "w czymś jeszcze", "başka bir şey", "başka bir konu",
 ];
 
 /// More than was asked for: turns a proposal into a courtesy.
@@ -445,6 +486,8 @@ pub const OBSTACLES: &[&str] = &[
     "weiß nicht", "je ne sais", "no sé", "não sei", "non so", "не знаю", "weet niet", "分かりません", "わかりません",
     "不知道", "不确定", "모르겠", "पता नहीं",
     "isn't reachable", "not reachable", "unreachable", "isn't available", "can't reach", "refuses",
+    "kan ik .. niet", "kann ich .. nicht", "nie mogę", "nie mam", "nie udało", "brak dostępu", "brak uprawnień",
+    "erişemiyorum", "bağlanamıyorum", "bağlanamadım", "yapamıyorum", "iznim yok", "erişimim yok",
 ];
 
 /// Weaker orders. Instructions in a report read like this too, so they count only as the opening
@@ -490,6 +533,7 @@ pub const PLEASE: &[&str] = &[
     "please", "bitte", "s'il vous plaît", "s'il te plaît", "por favor", "per favore", "пожалуйста",
     "alsjeblieft", "ください", "て下さい", "请先", "请把", "请将", "请在", "请选择", "请输入", "请您", "请你", "请发", "麻烦您", "麻烦你", "주세요",
     "주십시오", "바랍니다", "하십시오", "कृपया",
+    "proszę", "lütfen",
 ];
 
 /// The reader is to wait, not to act.
@@ -516,6 +560,8 @@ pub const HANDED_OVER: &[&str] = &[
     "許可", "お送り", "ご指示", "ご連絡", "お選び", "入力して", "追加して", "設定して", "実行して", "确认", "告诉", "发", "回复", "选择", "알려", "보내",
     "확인해", "선택해", "제공", "공유", "올려", "말씀", "승인", "입력해", "भेज", "बता", "पुष्टि", "दें", "चुन", "चलाकर",
     "allow", "restart", "retry", "返信", "回答", "返事", "答复",
+    "podaj", "prześlij", "wklej", "potwierdź", "uruchom", "dodaj", "paylaş*", "gönder*", "onayla*", "ekle*",
+    "çalıştır*",
 ];
 
 /// A question with one of these speaks to the reader.
@@ -547,6 +593,9 @@ pub const WHY: &[&str] = &[
 pub const DEPENDING: &[&str] = &[
     "if so", "if yes", "if not", "if no", "otherwise", "wenn ja", "falls ja", "si oui", "en caso afirmativo",
     "se sim", "se sì", "если да", "zo ja", "如果是", "그렇다면",
+    "that determines", "it determines", "davon hängt", "das entscheidet", "cela détermine", "de eso depende",
+    "de ello depende", "disso depende", "da questo dipende", "от этого зависит", "daar hangt", "od tego zależy",
+    "buna göre",
 ];
 
 /// After a question: a remark on it, not its answer.
@@ -722,12 +771,20 @@ pub const ANNOUNCES: &[&str] = &[
     "and we're there", "and i'm done", "and we're done", "then we're done", "then i'm done", "bleibt noch",
     "fehlt noch", "reste encore",
     "^still .. to go", "^still .. to do", "^ik", "^*су",
+    // Polish
+    "teraz .. *ę", "teraz .. *am", "następnie .. *ę", "następnie .. *am", "zaraz .. *ę", "zaraz .. *am",
+    "najpierw .. *ę", "najpierw .. *am", "potem .. *ę", "potem .. *am", "*uję", "sprawdzam", "uruchamiam",
+    "poprawiam", "dodaję", "przechodzę", "zaczynam", "sprawdzę", "uruchomię", "poprawię", "zajmę się",
+    "chwileczkę", "następny krok", "w toku",
+    // Turkish
+    "*ıyorum", "*iyorum", "*uyorum", "*üyorum", "*acağım", "*eceğim", "sıradaki adım", "birazdan",
 ];
 
 /// What follows depends on something that has not happened.
 pub const CONDITIONS: &[&str] = &[
     "if", "and if", "but if", "should", "in case", "wenn", "falls", "si", "se", "если", "als je", "als u",
     "als het", "indien", "もし", "如果", "만약", "अगर",
+    "jeśli", "jeżeli", "eğer",
 ];
 
 /// Promises about manners, not about the work at hand.
@@ -745,6 +802,8 @@ pub const KEPT_IN_MIND: &[&str] = &[
     "これからは", "次回", "以降は", "以后", "今后", "从现在起", "往后", "下次", "앞으로", "이제부터", "다음부터", "आगे से", "अब से", "भविष्य",
     "i'll be here", "i'll be around", "i'll be happy", "i'll be glad", "i'll be careful", "i'll be more",
     "i'll be sure", "i'll be able", "i'll be using",
+    "od teraz", "na przyszłość", "w przyszłości", "następnym razem", "bundan sonra", "bundan böyle",
+    "gelecekte", "bir dahaki",
 ];
 
 /// Verbs of opinion and of state: said in the first person, they announce nothing.
@@ -766,15 +825,20 @@ pub const OPINIONS: &[&str] = &[
     "ik heb", "ik had", "ik ben", "ik was", "ik kon", "ik kan", "ik zou", "ik weet", "ik zie", "ik wil",
     "ik moest", "ik *de", "ik *te", "ik koos", "ik deed", "ik vond", "ik liet", "ik nam", "ik hoop",
     "ik stel", "ik adviseer", "ik geef", "ik begrijp", "heb ik", "was ik",
+    "rekomenduję", "sugeruję", "proponuję", "dziękuję", "potrzebuję", "przewiduję", "öneriyorum",
+    "düşünüyorum", "sanıyorum", "tahmin ediyorum", "umuyorum", "biliyorum", "bilmiyorum", "istiyorum",
+    "bekliyorum", "görüyorum", "inanıyorum",
 ];
 
-/// German puts "now" and "then" into the past as well; only what follows "und" is then new.
+/// German and French put "now", "then" and "I" into the past as well; only what follows "and" is
+/// then new.
 pub const PAST: &[&str] = &[
     "ich habe", "habe ich", "ich hatte", "konnte ich", "ich konnte", "ich bin", "bin ich",
+    "je l'ai", "je les ai", "je vous ai", "je t'ai", "je lui ai", "je leur ai", "je me suis", "je m'en suis",
 ];
 pub const PAST_AND_NOW: &[&str] = &[
     "und *e .. jetzt", "und *e .. nun", "und *e .. als nächstes", "und werde",
-    "dann bin ich",
+    "dann bin ich", "et je", "puis je", "maintenant je",
 ];
 
 /// A sentence without its subject that opens so says what is next.
@@ -1004,4 +1068,4 @@ pub const JOINTS: &[&str] = &[
 ];
 
 /// Japanese, Chinese and Korean ask with a particle, and often close with a full stop.
-pub const QUESTION_ENDINGS: &[&str] = &["ますか", "ですか", "でしょうか", "ませんか", "吗", "呢", "까요", "나요", "습니까"];
+pub const QUESTION_ENDINGS: &[&str] = &["ますか", "ですか", "でしょうか", "ませんか", "ましょうか", "吗", "呢", "까요", "나요", "습니까"];
