@@ -1,8 +1,8 @@
 //! Processes of agent products, whoever started them and whether or not anybody can read them.
 //!
-//! The process table is looked through every [`SCAN_EVERY`]. A command line is read once for each
-//! process. Our own agents, and what runs inside of another process of the same product, are left
-//! out.
+//! The process table is looked through every [`SCAN_EVERY`]. What is no agent may become one: a
+//! wrapper, or a shell, that runs the client in its place. Our own agents, and what runs inside of
+//! another process of the same product, are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -16,6 +16,8 @@ use qd_session::moment::Timestamp;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::links::followed;
+use super::process_table::ProcessTable;
 use super::processes::Process;
 use super::supervised::is_ours;
 use crate::limits::{AGENT_PROCESSES_MAX, ANCESTORS_SEARCHED_MAX};
@@ -78,37 +80,33 @@ impl AgentScan {
     }
 }
 
-/// What is known of the processes that were there at the last scan.
+/// The agents that were there at the last scan.
 #[derive(Debug)]
 struct Scanner {
+    /// Without links in it.
     home: PathBuf,
-    products: BTreeMap<Process, Option<&'static Product>>,
+    products: BTreeMap<Process, &'static Product>,
 }
 
 impl Scanner {
     fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), products: BTreeMap::new() }
+        let home = followed(home).unwrap_or_else(|| home.to_owned());
+        Self { home, products: BTreeMap::new() }
     }
 
     fn scan(&mut self, now: Timestamp) -> Vec<AgentProcess> {
         let user = rustix::process::geteuid().as_raw();
-        let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let all: BTreeMap<u32, (Process, u32)> = pids
-            .filter_map(Process::with_pid)
-            .filter_map(|it| Some((it.pid, (it, it.parent()?))))
-            .collect();
+        let table = ProcessTable::read();
         let before = std::mem::take(&mut self.products);
-        for (process, _) in all.values() {
-            let known = before.get(process).copied();
-            let product = known.unwrap_or_else(|| product_of(*process, user, &self.home));
-            self.products.insert(*process, product);
+        for process in table.all() {
+            let known = before.get(&process).copied();
+            let product = known.or_else(|| product_of(process, user, &self.home));
+            self.products.extend(product.map(|product| (process, product)));
         }
-        let found = self.products.iter().filter_map(|(process, product)| {
-            let product = (*product)?;
-            self.is_topmost(*process, product, &all).then_some((*process, product))
-        });
-        let found = found.filter_map(|(process, product)| found_one(process, product, &all));
+        let topmost = self.products.iter();
+        let topmost =
+            topmost.filter(|(process, product)| self.is_topmost(**process, product, &table));
+        let found = topmost.filter_map(|(process, product)| found_one(*process, product, &table));
         let is_grown = |one: &AgentProcess| {
             one.started_at.is_none_or(|started_at| now.ms_since(started_at) >= YOUNG_MS)
         };
@@ -116,21 +114,12 @@ impl Scanner {
     }
 
     /// Products start processes of their own: only the first of a line is the agent.
-    fn is_topmost(&self, process: Process, product: &Product, all: &Table) -> bool {
-        let mut next = all.get(&process.pid).map(|(_, parent)| *parent);
-        for _ in 0..ANCESTORS_SEARCHED_MAX {
-            let Some((above, parent)) = next.and_then(|pid| all.get(&pid)) else { return true };
-            if self.products.get(above).is_some_and(|known| *known == Some(product)) {
-                return false;
-            }
-            next = Some(*parent);
-        }
-        true
+    fn is_topmost(&self, process: Process, product: &Product, table: &ProcessTable) -> bool {
+        let above = std::iter::successors(Some(process), |process| table.above(*process));
+        let mut above = above.skip(1).take(ANCESTORS_SEARCHED_MAX);
+        !above.any(|above| self.products.get(&above).is_some_and(|known| *known == product))
     }
 }
-
-/// Each process by its pid, and the pid above it.
-type Table = BTreeMap<u32, (Process, u32)>;
 
 fn product_of(process: Process, user: u32, home: &Path) -> Option<&'static Product> {
     let folder = std::fs::metadata(format!("/proc/{}", process.pid)).ok()?;
@@ -143,27 +132,22 @@ fn product_of(process: Process, user: u32, home: &Path) -> Option<&'static Produ
         words.iter().map(|word| &**word).filter(|word| !word.is_empty()).collect();
     let product = Product::of_command(&words)?;
     // Whoever runs agents with another home has another daemon for them, or wants none.
-    let is_of_home = process.variable("HOME").is_none_or(|its| Path::new(&its) == home);
+    let is_home = |its: String| followed(Path::new(&its)).as_deref() == Some(home);
+    let is_of_home = process.variable("HOME").is_none_or(is_home);
     let product = Some(product).filter(|_| is_of_home)?;
     (!product.is_common_word || process.tty().is_some()).then_some(product)
 }
 
-fn found_one(process: Process, product: &'static Product, all: &Table) -> Option<AgentProcess> {
+fn found_one(
+    process: Process,
+    product: &'static Product,
+    table: &ProcessTable,
+) -> Option<AgentProcess> {
     if is_ours(process.pid) {
         return None;
     }
-    let mut family = BTreeSet::from([process.pid]);
-    // A child's pid may be lower than its parent's: until no more are found.
-    loop {
-        let more = all.values().filter(|(_, parent)| family.contains(parent));
-        let more: Vec<u32> =
-            more.map(|(it, _)| it.pid).filter(|pid| !family.contains(pid)).collect();
-        if more.is_empty() {
-            break;
-        }
-        family.extend(more);
-    }
-    let family = family.iter().filter_map(|pid| Some(all.get(pid)?.0.key())).collect();
+    let family = table.descendants(process).into_iter().chain([process]);
+    let family = family.map(Process::key).collect();
     let cwd = std::fs::read_link(format!("/proc/{}/cwd", process.pid)).ok();
     let cwd = cwd.map(|cwd| cwd.to_string_lossy().into_owned());
     let (tty, started_at) = (process.tty(), process.started_at());
@@ -172,10 +156,14 @@ fn found_one(process: Process, product: &'static Product, all: &Table) -> Option
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::io::Write;
     use std::os::unix::fs::symlink;
     use std::process::{Command, Stdio};
+    use std::time::Instant;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     /// Ends with the value it is in.
     struct Folder(std::path::PathBuf);
@@ -191,21 +179,27 @@ mod tests {
         let folder = Folder(std::env::temp_dir().join(format!("qd-agents-{}", std::process::id())));
         std::fs::create_dir_all(&folder.0).unwrap();
         let home = folder.0.clone();
-        // A program by the name of one that starts itself again.
+        symlink(".", folder.0.join("home")).unwrap();
+        // A wrapper that runs in its place a program by the name of one that starts itself again.
         symlink("/bin/sh", folder.0.join("cursor-agent")).unwrap();
         let inner = folder.0.join("cursor-agent").display().to_string();
-        let mut agent = Command::new(&inner);
-        agent.args(["-c", &format!("'{inner}' -c 'cat; true'; true")]).current_dir(&folder.0);
-        agent.env("HOME", &home);
+        let script = format!("read line; exec '{inner}' -c \"'{inner}' -c 'cat; true'; true\"");
+        let mut agent = Command::new("sh");
+        agent.args(["-c", &script]).current_dir(&folder.0).env("HOME", folder.0.join("home"));
         let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let process = Process::with_pid(agent.id()).unwrap();
         let later = Timestamp(u64::MAX);
         let ours = |found: &AgentProcess| found.cwd.as_deref() == folder.0.to_str();
+        let mut scanner = Scanner::new(&home);
+        assert!(!scanner.scan(later).iter().any(ours), "it is no agent yet");
+        agent.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let begin = Instant::now();
         let found = loop {
-            let found: Vec<_> = Scanner::new(&home).scan(later).into_iter().filter(ours).collect();
+            let found: Vec<_> = scanner.scan(later).into_iter().filter(ours).collect();
             if found.first().is_some_and(|one| one.family.len() == 3) {
                 break found;
             }
+            assert!(begin.elapsed() < PATIENCE, "it is never found: {found:?}");
         };
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].product.name, found[0].process), ("Cursor", process));

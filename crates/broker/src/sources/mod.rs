@@ -20,6 +20,7 @@ pub mod links;
 pub mod live;
 pub mod opencode_servers;
 pub mod places;
+pub mod process_table;
 pub mod processes;
 pub mod repositories;
 pub mod supervised;

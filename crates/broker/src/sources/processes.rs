@@ -18,8 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::Error;
 use crate::limits::{
-    COMMAND_LINE_BYTES_MAX, ENVIRONMENT_BYTES_MAX, KIN_MAX, PROCESS_POLL_EVERY as POLL_EVERY,
-    PROCESSES_MAX,
+    COMMAND_LINE_BYTES_MAX, ENVIRONMENT_BYTES_MAX, PROCESS_POLL_EVERY as POLL_EVERY, PROCESSES_MAX,
 };
 
 /// One process, for as long as this machine runs.
@@ -55,6 +54,14 @@ impl Process {
         Some(Timestamp(boot_s.checked_mul(1_000)?.checked_add(since_boot_ms)?))
     }
 
+    /// The process that has this pid now, and the pid of who started it, or took it over.
+    pub fn with_parent(pid: u32) -> Option<(Self, u32)> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let Look::Lives { start } = parse_stat(&stat)? else { return None };
+        let parent = std::str::from_utf8(stat_fields(&stat)?.nth(1)?).ok()?.parse().ok()?;
+        Some((Self { pid, start }, parent))
+    }
+
     /// The pid of who started it, or took it over.
     pub fn parent(self) -> Option<u32> {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
@@ -66,7 +73,8 @@ impl Process {
     pub fn is_stopped(self) -> Option<bool> {
         let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).ok()?;
         let state = *stat_fields(&stat)?.next()?.first()?;
-        self.is_alive().then_some(state == b'T')
+        let is_it = parse_stat(&stat)? == Look::Lives { start: self.start };
+        is_it.then_some(state == b'T')
     }
 
     /// How long it has computed so far, in clock ticks, with its ended children.
@@ -113,24 +121,6 @@ impl Process {
     /// As signals spell it.
     pub fn key(self) -> ProcessKey {
         ProcessKey::new(format!("{}:{}", self.pid, self.start))
-    }
-
-    /// All that it and what it started have started, as far as that can be seen.
-    pub fn descendants(self) -> Vec<Self> {
-        let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let all = pids.filter_map(Self::with_pid);
-        let mut left: Vec<(Self, u32)> = all.filter_map(|it| Some((it, it.parent()?))).collect();
-        let mut found = vec![self];
-        let mut next = 0;
-        while let Some(parent) = found.get(next).filter(|_| found.len() < KIN_MAX) {
-            let parent = parent.pid;
-            let (children, others) = left.into_iter().partition(|(_, above)| *above == parent);
-            found.extend(Vec::into_iter(children).map(|(child, _)| child));
-            left = others;
-            next += 1;
-        }
-        found.split_off(1)
     }
 
     /// False once it is known to have ended, though its parent may not have noticed.
@@ -375,7 +365,6 @@ fn tty_name(device: u32) -> Option<String> {
     }
 }
 
-#[cfg(target_os = "linux")]
 fn parse_stat(stat: &[u8]) -> Option<Look> {
     let mut fields = stat_fields(stat)?;
     // The state is the third field, the start time the 22nd.

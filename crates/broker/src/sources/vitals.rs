@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use qd_session::id::ProcessKey;
@@ -17,6 +17,7 @@ use qd_session::moment::Timestamp;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::process_table::ProcessTable;
 use super::processes::Process;
 use super::traffic::{Traffic, traffic};
 use crate::limits::{PROCESSES_MAX, SOCKETS_MAX};
@@ -108,6 +109,27 @@ struct Gauge {
     before: BTreeMap<ProcessKey, Motion>,
 }
 
+/// What is read once, for all processes that are measured.
+#[derive(Debug)]
+struct Machine {
+    table: ProcessTable,
+    traffic: Traffic,
+    /// Its connections are those of this network.
+    network: PathBuf,
+}
+
+impl Machine {
+    fn read() -> Option<Self> {
+        let (traffic, network) = (traffic().ok()?, network("self")?);
+        Some(Self { table: ProcessTable::read(), traffic, network })
+    }
+}
+
+/// The network that a process lives in; a container has one of its own.
+fn network(process: &str) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{process}/ns/net")).ok()
+}
+
 /// All that has moved so far, of a process and what it has started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Motion {
@@ -121,7 +143,7 @@ impl Gauge {
     fn read(&mut self, watched: &[Watched], at: Timestamp) -> Vec<Vital> {
         let is_due = self.measured_at.is_none_or(|then| then.elapsed() >= MOVES_EVERY);
         let works = watched.iter().any(|one| one.works);
-        let traffic = (is_due && works).then(traffic).and_then(Result::ok);
+        let machine = (is_due && works).then(Machine::read).flatten();
         let mut before = std::mem::take(&mut self.before);
         if is_due {
             self.measured_at = Some(Instant::now());
@@ -131,10 +153,8 @@ impl Gauge {
             let Some(process) = Process::named(key.as_str()) else { continue };
             let Some(is_stopped) = process.is_stopped() else { continue };
             let known = before.remove(key);
-            let now = match &traffic {
-                Some(traffic) if *works => Motion::of(process, traffic),
-                _ => None,
-            };
+            let now = machine.as_ref().filter(|_| *works);
+            let now = now.and_then(|machine| Motion::of(process, machine));
             let moved = now.as_ref().zip(known.as_ref()).map(|(now, known)| now.moved_since(known));
             if let Some(motion) = now.or(known.filter(|_| *works && !is_due)) {
                 self.before.insert(key.clone(), motion);
@@ -147,8 +167,12 @@ impl Gauge {
 
 impl Motion {
     /// None where not all of it may be seen.
-    fn of(process: Process, traffic: &Traffic) -> Option<Self> {
-        let children = process.descendants();
+    fn of(process: Process, machine: &Machine) -> Option<Self> {
+        let Machine { table, traffic, network: own } = machine;
+        if network(&process.pid.to_string())? != *own {
+            return None;
+        }
+        let children = table.descendants(process);
         let mut sockets = sockets_of(process)?;
         for child in &children {
             // One that is another user's keeps its sockets to itself; its CPU time counts.
@@ -230,12 +254,24 @@ mod tests {
         end(idle);
         let (busy, watched) = shell("while :; do :; done & wait");
         until(&watched, |vital| vital.moved == Some(true));
-        let loops: Vec<Process> = Process::named(watched.process.as_str()).unwrap().descendants();
+        let loops = Process::named(watched.process.as_str()).unwrap();
+        let loops = ProcessTable::read().descendants(loops);
         end(busy);
         for process in loops {
             let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();
             kill_process(pid, Signal::KILL).unwrap();
         }
+    }
+
+    #[test]
+    fn of_one_in_another_network_nothing_is_claimed() {
+        let own = Machine::read().unwrap();
+        let elsewhere = Machine { network: "net:[1]".into(), ..Machine::read().unwrap() };
+        let (child, watched) = shell("read line");
+        let process = Process::named(watched.process.as_str()).unwrap();
+        assert!(Motion::of(process, &own).is_some());
+        assert_eq!(Motion::of(process, &elsewhere), None);
+        end(child);
     }
 
     #[tokio::test]
@@ -251,8 +287,8 @@ mod tests {
 
     #[test]
     fn one_that_ended_is_not_seen() {
-        let (mut child, watched) = shell("exit");
-        child.wait().unwrap();
+        let (child, watched) = shell("read line");
+        end(child);
         assert_eq!(Gauge::default().read(&[watched], Timestamp(7)), []);
     }
 }

@@ -12,6 +12,7 @@ use super::answering::Asked;
 use super::{AgentHarness, What};
 use crate::driving::Report;
 use crate::driving::agents::{Exit, Told};
+use crate::sources::process_table::ProcessTable;
 use crate::sources::processes;
 
 impl AgentHarness {
@@ -45,7 +46,7 @@ impl AgentHarness {
     /// Some clients start themselves once more: what that process does is theirs, too.
     async fn tell_kin(&mut self) {
         let Some(main) = self.main else { return };
-        let kin = tokio::task::spawn_blocking(move || main.descendants()).await;
+        let kin = tokio::task::spawn_blocking(move || ProcessTable::read().descendants(main)).await;
         let processes: Vec<ProcessKey> =
             kin.unwrap_or_default().into_iter().map(processes::Process::key).collect();
         if !processes.is_empty() {
