@@ -60,9 +60,7 @@ use crate::driving::Report;
 use crate::history::{BookNews, Bookkeeper, Searcher};
 use crate::hook_intake::{Admission, Frame, KnownIds, Losses, Spool};
 use crate::layers_file::LayersFile;
-use crate::limits::{
-    CHANGES_KEPT, HELD_SESSIONS_MAX, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX,
-};
+use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_READ, SLEEP_MAX};
 use crate::policy_file::PolicyFile;
 use crate::private_places::PrivatePlaces;
 use crate::sources::agent_processes::{AgentProcess, AgentScan};
@@ -136,7 +134,6 @@ pub struct Runtime {
     broker: Broker,
     journal: Journal,
     journal_path: PathBuf,
-    /// Rings when somebody may have taken the journal away.
     /// Rings when a file of the journal came, went or was replaced: somebody may have taken it away.
     journal_bell: Doorbell,
     files: Files,
@@ -147,8 +144,6 @@ pub struct Runtime {
     /// Folders of clients that are followed, and who looks for more.
     folders: ClientFolders,
     scout: ClientScout,
-    /// Processes that ran hooks and whose folder is known: they are not asked again.
-    asked: BTreeSet<Process>,
     agents: AgentScan,
     /// Agents that run and cannot be read.
     unreadable: Arc<[UnreadableAgent]>,
@@ -265,7 +260,6 @@ impl Runtime {
             codex_daemons,
             folders: settings.folders().0,
             scout: ClientScout::start(&settings.home)?,
-            asked: BTreeSet::new(),
             agents: AgentScan::start(&settings.home, now),
             unreadable: Arc::default(),
             opencode_servers,
@@ -593,7 +587,7 @@ impl Runtime {
                 self.hand_in(now, Input::Signal { harness, signal });
                 if let Some(process) = frame.caller.agent(frame.agent) {
                     self.note_holder(harness, process, told);
-                    self.ask_for_folder(harness, process);
+                    self.scout.look_at(harness, process);
                 }
             }
             None => {
@@ -634,22 +628,6 @@ impl Runtime {
 
     fn named(&self, words: &[String]) -> Result<Vec<SessionId>, NotFound> {
         words.iter().map(|word| self.broker.find(word).cloned()).collect()
-    }
-
-    /// A hook was run by this process: it may keep its files in a folder that is not followed. The
-    /// payload names that folder, too, and is not believed for it.
-    fn ask_for_folder(&mut self, harness: Harness, process: Process) {
-        if self.asked.contains(&process) {
-            return;
-        }
-        let Some(folder) = ClientFolder::of_client(harness, process) else { return };
-        if self.asked.len() >= HELD_SESSIONS_MAX {
-            self.asked.retain(|process| process.is_alive());
-        }
-        self.asked.insert(process);
-        if let Err(error) = self.follow(folder) {
-            warn!(%error, "a client's folder cannot be followed");
-        }
     }
 
     /// A live client keeps its files here.

@@ -4,7 +4,7 @@
 //! the daemon: a work profile, direnv, a service. Such a folder is believed only for the environment
 //! of a live process that is itself known to be the client; what a hook's payload says is not enough.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
+use std::time::Instant;
 
 use qd_harness::Harness;
 use serde::{Deserialize, Serialize};
@@ -169,11 +170,12 @@ fn home_in(environment: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     home.filter(|home| home.is_absolute())
 }
 
-/// Looks for clients that have come, now and then. Dropping it ends its thread.
+/// Looks for clients that have come, now and then, and at those that it is told of. Dropping it ends
+/// its thread.
 #[derive(Debug)]
 pub struct ClientScout {
     found: mpsc::Receiver<ClientFolder>,
-    _stop: SyncSender<()>,
+    speaking: SyncSender<(Harness, Process)>,
 }
 
 impl ClientScout {
@@ -181,12 +183,19 @@ impl ClientScout {
     pub fn start(home: &Path) -> Result<Self, Error> {
         let home = followed(home).unwrap_or_else(|| home.to_owned());
         let (tell, found) = mpsc::channel(CLIENT_FOLDERS_MAX);
-        let (stop, stopped) = sync_channel(0);
+        let (speaking, heard) = sync_channel(CLIENT_FOLDERS_MAX);
         thread::Builder::new()
             .name("qd-clients".to_owned())
-            .spawn(move || scout(&home, &stopped, &tell))
+            .spawn(move || scout(&home, &heard, &tell))
             .map_err(|source| Error::Holders { source })?;
-        Ok(Self { found, _stop: stop })
+        Ok(Self { found, speaking })
+    }
+
+    /// This process ran a hook of a client. It may keep its files in a folder that is not followed;
+    /// the payload names that folder, too, and is not believed for it.
+    pub fn look_at(&self, harness: Harness, process: Process) {
+        // Where too many are waiting, its next hook asks again.
+        let _ = self.speaking.try_send((harness, process));
     }
 
     /// A folder that a client uses which was not met before; never, once nobody looks any more.
@@ -198,8 +207,10 @@ impl ClientScout {
     }
 }
 
-fn scout(home: &Path, stopped: &Receiver<()>, tell: &mpsc::Sender<ClientFolder>) {
+fn scout(home: &Path, heard: &Receiver<(Harness, Process)>, tell: &mpsc::Sender<ClientFolder>) {
     let mut looks = BTreeMap::new();
+    // Those that ran hooks, and whose folder was told.
+    let mut told = BTreeSet::new();
     loop {
         for process in new_processes(&mut looks) {
             let Some(folder) = ClientFolder::of_any_client(home, process) else { continue };
@@ -208,9 +219,21 @@ fn scout(home: &Path, stopped: &Receiver<()>, tell: &mpsc::Sender<ClientFolder>)
                 return;
             }
         }
-        match stopped.recv_timeout(CLIENT_LOOK_EVERY) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+        told.retain(|process: &Process| process.is_alive());
+        let next_look = Instant::now() + CLIENT_LOOK_EVERY;
+        loop {
+            match heard.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
+                Ok((_, process)) if told.contains(&process) => {}
+                Ok((harness, process)) => {
+                    let Some(folder) = ClientFolder::of_client(harness, process) else { continue };
+                    told.insert(process);
+                    if tell.blocking_send(folder).is_err() {
+                        return;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
         }
     }
 }
@@ -239,9 +262,12 @@ fn new_processes(looks: &mut BTreeMap<u32, u32>) -> Vec<Process> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("qd-folders-{name}-{}", std::process::id()));
@@ -252,6 +278,21 @@ mod tests {
 
     fn claude(path: PathBuf) -> ClientFolder {
         ClientFolder { harness: Harness::ClaudeCode, path }
+    }
+
+    /// A process that keeps its files there. The kernel shows what it was started with a moment
+    /// after it has started it.
+    #[cfg(target_os = "linux")]
+    fn client_in(folder: &Path) -> (Child, Process) {
+        let mut client = Command::new("sleep");
+        client.arg("1000").env("CLAUDE_CONFIG_DIR", folder).env("HOME", "/nowhere");
+        let client = client.stdin(Stdio::null()).spawn().expect("a process");
+        let process = Process::with_pid(client.id()).expect("it lives");
+        let begin = Instant::now();
+        while environment(process).is_none_or(|environment| environment.is_empty()) {
+            assert!(begin.elapsed() < PATIENCE, "its environment never shows");
+        }
+        (client, process)
     }
 
     #[test]
@@ -278,14 +319,7 @@ mod tests {
     fn a_folder_is_believed_for_the_live_client_whose_file_is_in_it() {
         let at = folder("claude");
         fs::create_dir_all(at.join("sessions")).expect("a folder");
-        let mut client = Command::new("sleep")
-            .arg("1000")
-            .env("CLAUDE_CONFIG_DIR", &at)
-            .env("HOME", "/nowhere")
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("a process");
-        let process = Process::with_pid(client.id()).expect("it lives");
+        let (mut client, process) = client_in(&at);
         let learn = || ClientFolder::of_client(Harness::ClaudeCode, process);
         // Whatever Claude Code starts has its environment.
         let inherited = learn();
@@ -302,5 +336,22 @@ mod tests {
         fs::remove_dir_all(&at).expect("removed");
         assert_eq!((inherited, anothers, codex, ended), (None, None, None, None));
         assert_eq!(own, Some(claude(at)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_folder_of_one_that_ran_a_hook_is_told_whatever_its_home() {
+        let at = folder("spoke");
+        fs::create_dir_all(at.join("sessions")).expect("a folder");
+        let (mut client, process) = client_in(&at);
+        let entry = at.join(format!("sessions/{}.json", client.id()));
+        fs::write(&entry, format!(r#"{{"pid":{}}}"#, client.id())).expect("written");
+        let mut scout = ClientScout::start(Path::new("/another")).expect("a thread");
+        scout.look_at(Harness::ClaudeCode, process);
+        let found = tokio::time::timeout(PATIENCE, scout.next()).await;
+        client.kill().expect("killed");
+        client.wait().expect("gone");
+        fs::remove_dir_all(&at).expect("removed");
+        assert_eq!(found.expect("it is told"), claude(at));
     }
 }
