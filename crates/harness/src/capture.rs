@@ -42,6 +42,9 @@ impl Recorded {
             seq: self.seq,
             channel: Channel::named(&self.source)?,
             direction: match self.dir.as_deref() {
+                // Whoever is connected to an app-server recorded it, and says what came in there.
+                Some("in") if self.source == Channel::AppServer.name() => Direction::FromAgent,
+                Some("out") if self.source == Channel::AppServer.name() => Direction::ToAgent,
                 Some("in" | "client->server" | "client->agent" | "request" | "signal") => {
                     Direction::ToAgent
                 }
@@ -81,6 +84,7 @@ pub fn line(signal: &Signal<'_>) -> String {
         source: signal.channel.name(),
         dir: match signal.direction {
             Direction::FromAgent => None,
+            Direction::ToAgent if signal.channel == Channel::AppServer => Some("out"),
             Direction::ToAgent => Some("in"),
         },
         file: signal.file.filter(|_| pid.is_none()),
