@@ -50,6 +50,10 @@ impl crate::signal::Handler for Handler {
 
     fn handle_timeout(&mut self, now: Timestamp) -> Vec<Sighting> {
         for id in self.hold.overdue(now) {
+            if self.hold.is_only_status(&id) {
+                self.hold.release(&Stranger::Thread(id));
+                continue;
+            }
             self.roster.assume(now, &id, Role::Session);
             self.release(Stranger::Thread(id));
         }

@@ -82,6 +82,20 @@ impl Hold {
         released
     }
 
+    /// Whether nothing of a stranger is heard but whether it is at work. The app-server says that of
+    /// every thread it has loaded, those that Codex hides among them, which ask nobody; whoever is
+    /// somebody's is told of by its hooks, its file or the server's own description, too.
+    pub fn is_only_status(&self, thread: &str) -> bool {
+        let its = |held: &&Held| matches!(&held.stranger, Stranger::Thread(id) if **id == *thread);
+        let says =
+            |held: &Held, words: &[u8]| memchr::memmem::find(&held.payload, words).is_some();
+        self.held.iter().filter(its).all(|held| {
+            held.channel == Channel::AppServer
+                && says(held, b"\"thread/status/changed\"")
+                && !says(held, b"\"waitingOn")
+        })
+    }
+
     /// When the patience with the first strange thread ends. Files have no such end: a line that
     /// nobody can place names no session.
     pub fn next_timeout(&self) -> Option<Timestamp> {
