@@ -7,7 +7,7 @@ use qd_session::machine;
 
 use super::{CODEX, DRIVER, HOOK, OPENCODE, RECORDING};
 use crate::hook_intake::{FrameId, HookReply};
-use crate::sources::codex_daemon::errand::Expecting;
+use crate::sources::codex_daemon::errand::{Answerer, Expecting};
 use crate::sources::terminal::Pane;
 
 /// A decision on its way.
@@ -32,6 +32,7 @@ pub enum Task {
         agent: AgentId,
         call: Option<CallId>,
         answer: Decision,
+        by: Answerer,
     },
     Prompt {
         harness: Harness,

@@ -67,6 +67,7 @@ impl Desk {
             if waits.shown.kind == RequestKind::Permission
                 && waits.judged == Judged::NotYet
                 && is_due
+                && !waits.needs_person(reach)
             {
                 waits.judged = Judged::Soon;
                 unjudged.push(key);

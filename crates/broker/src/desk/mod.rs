@@ -35,6 +35,7 @@ pub use self::judging::{Case, Rules};
 use self::sending_again::Doubt;
 use crate::driving::answer_events;
 use crate::hook_intake::{FrameId, HookReply};
+use crate::sources::codex_daemon::errand::Answerer;
 
 /// Who answers, and what.
 #[derive(Debug, Clone, PartialEq)]
@@ -409,12 +410,9 @@ impl Desk {
     fn take_up(&mut self, key: &RequestKey, outputs: &mut Vec<DeskOutput>) {
         let Some(decided) = self.book.answer_to(key) else { return };
         let Subject::Answer(offer) = &decided.subject else { return };
-        let (decision, answer) = (offer.decision.clone(), offer.answer.clone());
-        let Some(task) =
-            self.open.get(key).and_then(|waits| task_of(waits, &answer, Reach::Nowhere))
-        else {
-            return;
-        };
+        let decision = offer.decision.clone();
+        let task = |waits| task_of(waits, &offer.answer, offer.rule.as_ref(), Reach::Nowhere);
+        let Some(task) = self.open.get(key).and_then(task) else { return };
         if self.book.sent_again(&decision) {
             // Who has acted on it does not come back.
             self.doubts.remove(&decision);
@@ -471,7 +469,7 @@ impl Desk {
         let waits = self.open.get(&request);
         let (session, shown, task) = match waits {
             Some(waits) => {
-                let task = task_of(waits, &answer, reach);
+                let task = task_of(waits, &answer, rule.as_ref(), reach);
                 (waits.session.clone(), waits.shown.clone(), task)
             }
             // The book says what it was, if it knows.
@@ -722,6 +720,14 @@ impl Waits {
         self.hook.as_ref().is_some_and(|(_, asked)| asked.is_cut) || is_cut(&self.ask)
     }
 
+    /// No rule may answer it. What is driven is answered as it was kept, so what was not kept
+    /// whole may be such a request.
+    fn needs_person(&self, reach: Reach) -> bool {
+        self.harness == Harness::Codex
+            && (codex::reply::needs_person(self.ask.input.as_deref())
+                || reach == Reach::Driver && is_cut(&self.ask))
+    }
+
     fn takes_words(&self, reach: Reach) -> bool {
         self.takes(reach, &Decision::Deny { message: Some(String::new()), interrupt: false })
     }
@@ -789,7 +795,12 @@ pub const DRIVER: &str = "driver";
 pub const RECORDING: &str = "recording";
 
 /// How the answer would be carried; none where it cannot be.
-fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
+fn task_of(
+    waits: &Waits,
+    answer: &Decision,
+    rule: Option<&RuleName>,
+    reach: Reach,
+) -> Option<Task> {
     if waits.too_far(answer, reach).is_some() {
         return None;
     }
@@ -811,6 +822,7 @@ fn task_of(waits: &Waits, answer: &Decision, reach: Reach) -> Option<Task> {
             agent: waits.agent.clone(),
             call: waits.ask.call.clone(),
             answer: answer.clone(),
+            by: rule.map_or(Answerer::Person, |_| Answerer::Rule),
         }),
     }
 }

@@ -14,7 +14,7 @@ impl Waits {
         }
         match self.way(reach) {
             Some(HOOK) => self.hook.as_ref().map(|(_, asked)| asked.scopes()).unwrap_or_default(),
-            Some(CODEX) => codex::reply::scopes(self.tool()).to_vec(),
+            Some(CODEX) => codex::reply::scopes(self.tool(), self.ask.input.as_deref()).to_vec(),
             Some(OPENCODE) if !self.kept_by_server().is_empty() => vec![Scope::Always],
             // What we drive is ruled by presets and policy.toml, and a recording by nobody.
             Some(_) | None => Vec::new(),

@@ -119,9 +119,9 @@ impl Desk {
     fn send_again(&mut self, key: &RequestKey, reach: Reach, outputs: &mut Vec<DeskOutput>) {
         let Some(decided) = self.book.answer_to(key) else { return };
         let Subject::Answer(offer) = &decided.subject else { return };
-        let (decision, answer) = (offer.decision.clone(), offer.answer.clone());
+        let decision = offer.decision.clone();
         let waits = self.open.get(key);
-        let Some(task) = waits.and_then(|waits| task_of(waits, &answer, reach)) else { return };
+        let Some(task) = waits.and_then(|waits| task_of(waits, &offer.answer, offer.rule.as_ref(), reach)) else { return };
         if self.book.sent_again(&decision) {
             // The machine of a session that we drive knows whether it was told.
             if reach == Reach::Server {

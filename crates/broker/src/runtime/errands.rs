@@ -136,12 +136,12 @@ impl Runtime {
                     Ok(Fronted::Gone) | Err(_) => failed("its tmux pane is gone"),
                 }
             }),
-            Task::Answer { session, request, agent, call, answer, .. } => {
+            Task::Answer { session, request, agent, call, answer, by, .. } => {
                 let receipt = self.to_server(&session, &agent, |harness| match harness {
                     Harness::Codex => {
                         let (decision, turn) = (answer.clone(), plan_turn(&request));
                         let what = match (call.clone(), turn.map(str::to_owned)) {
-                            (Some(call), _) => Some(codex::Task::Answer { call, decision }),
+                            (Some(call), _) => Some(codex::Task::Answer { call, decision, by }),
                             (None, Some(turn)) => Some(codex::Task::JudgePlan { turn, decision }),
                             (None, None) => None,
                         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use qd_broker::Card;
-use qd_broker::sources::codex_daemon::errand::{Errand, Expecting, Task};
+use qd_broker::sources::codex_daemon::errand::{Answerer, Errand, Expecting, Task};
 use qd_broker::sources::errand::ErrandOutcome;
 use qd_session::decision::{Answer, Decision, Scope};
 use qd_session::id::CallId;
@@ -108,7 +108,7 @@ impl World {
     }
 
     async fn decide(&self, thread: &str, call: &CallId, decision: Decision) -> ErrandOutcome {
-        self.carry(thread, Task::Answer { call: call.clone(), decision }).await
+        self.carry(thread, Task::Answer { call: call.clone(), decision, by: Answerer::Person }).await
     }
 
     /// The terminal takes a prompt and shows the answer.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures_util::{SinkExt, StreamExt};
 use qd_broker::limits::SERVER_MESSAGE_BYTES_MAX;
 use qd_broker::sources::codex_daemon::CodexDaemon;
-use qd_broker::sources::codex_daemon::errand::{Errand, Task};
+use qd_broker::sources::codex_daemon::errand::{Answerer, Errand, Task};
 use qd_broker::sources::errand::ErrandOutcome;
 use qd_broker::sources::live::{NoticeKind, Trouble};
 use qd_broker::sources::opencode_servers::OpencodeServers;
@@ -362,7 +362,7 @@ async fn an_errand_that_is_left(leaves: Leaves) -> ErrandOutcome {
     board.until_state("thinking").await;
     let Source::Codex(daemon) = &board.source else { unreachable!() };
     let decision = Decision::Allow { input: None, scope: Scope::Once };
-    let what = Task::Answer { call: CallId::new("c"), decision };
+    let what = Task::Answer { call: CallId::new("c"), decision, by: Answerer::Person };
     let outcome = daemon.carry(Errand { thread: "T".to_owned(), what }).await;
     drop(peer.await.unwrap());
     outcome
@@ -377,4 +377,63 @@ async fn an_answer_that_nobody_confirms_is_in_doubt() {
 async fn an_answer_that_was_not_sent_may_be_given_again() {
     let outcome = an_errand_that_is_left(Leaves::BeforeTheAnswer).await;
     assert!(matches!(outcome, ErrandOutcome::Unreachable { .. }), "{outcome:?}");
+}
+
+/// A daemon that asks for a command which only a person may approve, and what it was answered.
+async fn a_command_for_a_person(by: Answerer) -> (ErrandOutcome, Option<Value>) {
+    let place = Place::new();
+    let listener = place.bind().await;
+    let mut board = place.board();
+    let peer = tokio::spawn(async move {
+        let mut observer = accepted(&listener).await;
+        greet(&mut observer).await;
+        let mut socket = accepted(&listener).await;
+        let status = json!({ "type": "active", "activeFlags": ["waitingOnApproval"] });
+        let result = json!({ "thread": { "id": "T", "status": status } });
+        let methods = ["initialize", "initialized", "thread/read", "thread/resume", "thread/read"];
+        for method in methods {
+            let asked = heard(&mut socket).await;
+            assert_eq!(asked["method"], method);
+            if method == "initialize" {
+                // Who does not say so is never told of such a command.
+                assert_eq!(asked["params"]["capabilities"]["requiredHumanApproval"], true);
+            }
+            if asked.get("id").is_some() {
+                say(&mut socket, json!({ "id": asked["id"], "result": result })).await;
+            }
+        }
+        let method = "item/commandExecution/requestApproval";
+        let params = json!({ "kind": "humanCommand", "threadId": "T", "itemId": "c" });
+        say(&mut socket, json!({ "id": 8, "method": method, "params": params })).await;
+        let answer = match by {
+            Answerer::Person => Some(heard(&mut socket).await),
+            Answerer::Rule => None,
+        };
+        if answer.is_some() {
+            let params = json!({ "threadId": "T", "requestId": 8 });
+            say(&mut socket, json!({ "method": "serverRequest/resolved", "params": params })).await;
+        }
+        // Until the errand's connection has ended.
+        while let Some(Ok(message)) = socket.next().await {
+            assert!(message.is_close(), "{message:?}");
+        }
+        (observer, answer)
+    });
+    board.until_state("thinking").await;
+    let Source::Codex(daemon) = &board.source else { unreachable!() };
+    let decision = Decision::Allow { input: None, scope: Scope::Once };
+    let what = Task::Answer { call: CallId::new("c"), decision, by };
+    let outcome = daemon.carry(Errand { thread: "T".to_owned(), what }).await;
+    let (_, answer) = peer.await.unwrap();
+    (outcome, answer)
+}
+
+#[tokio::test]
+async fn a_command_that_a_person_must_approve_is_answered_by_a_person_only() {
+    let (outcome, answer) = a_command_for_a_person(Answerer::Person).await;
+    assert_eq!(outcome, ErrandOutcome::Done { detail: None });
+    assert_eq!(answer, Some(json!({ "id": 8, "result": { "decision": "accept" } })));
+    let (outcome, _) = a_command_for_a_person(Answerer::Rule).await;
+    let why = "Codex wants a person to approve this command";
+    assert_eq!(outcome, ErrandOutcome::Refused { why: why.to_owned() });
 }

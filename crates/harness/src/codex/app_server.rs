@@ -519,6 +519,42 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_of_which_only_its_status_is_heard_is_no_session() {
+        let status = |kind: &str| {
+            format!(r#"{{"method":"thread/status/changed","params":{{"threadId":"title","status":{{"type":"{kind}"}}}}}}"#)
+        };
+        working()
+            .server(150, &status("active"))
+            .server(800, &status("systemError"))
+            .check_at(5_000, &["0 idle", "100 thinking"]);
+    }
+
+    #[test]
+    fn what_a_person_must_approve_is_asked_once() {
+        let story = working()
+            .hook(200, "PreToolUse", r#""tool_name":"Bash","tool_use_id":"c1","tool_input":{"command":"echo tea"}"#)
+            .hook(250, "PermissionRequest", r#""tool_name":"Bash","tool_input":{"command":"echo tea"}"#)
+            .status(255, WAITING)
+            .server(256, r#"{"method":"item/commandExecution/requestApproval","id":0,"params":{"kind":"humanCommand","threadId":"T","turnId":"U","itemId":"c1","approvalId":"a1","reason":"a person must see it","command":"/bin/sh -lc 'echo tea'"}}"#);
+        let open: Vec<String> =
+            story.monitor().open_requests().map(|open| open.id.to_string()).collect();
+        assert_eq!(open, ["c1"]);
+    }
+
+    #[test]
+    fn a_queued_prompt_follows_without_a_word_of_rest() {
+        let story = completed(
+            working().status(900, IDLE),
+            902,
+            r#"{"id":"U","status":"completed","items":[{"type":"agentMessage","text":"Done."}]}"#,
+        );
+        story
+            .status(937, ACTIVE)
+            .server(938, r#"{"method":"turn/started","params":{"threadId":"T","turn":{"id":"V","rootTurnId":"V"}}}"#)
+            .check_at(5_000, &["0 idle", "100 thinking"]);
+    }
+
+    #[test]
     fn compaction_over_the_server_is_not_idle() {
         let story = working()
             .server(200, r#"{"method":"item/started","params":{"threadId":"T","turnId":"U","item":{"type":"contextCompaction","id":"k"}}}"#)

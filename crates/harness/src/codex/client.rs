@@ -13,7 +13,7 @@ const IMPLEMENT_PLAN: &str = "Implement the plan.";
 /// A client's side of a connection.
 pub fn initialize(id: u64, name: &str, title: &str, version: &str) -> String {
     let client_info = ClientInfo { name, title, version };
-    let capabilities = Capabilities { experimental_api: true };
+    let capabilities = Capabilities { experimental_api: true, required_human_approval: true };
     request(id, "initialize", InitializeParams { client_info, capabilities })
 }
 
@@ -188,6 +188,8 @@ struct ClientInfo<'a> {
 #[serde(rename_all = "camelCase")]
 struct Capabilities {
     experimental_api: bool,
+    /// Without it nobody is told of commands that only a person may approve.
+    required_human_approval: bool,
 }
 
 #[derive(Serialize)]
@@ -330,7 +332,7 @@ mod tests {
     fn a_connection_opens_with_two_lines() {
         assert_eq!(
             initialize(1, "deck", "Deck", "0.1.0"),
-            r#"{"id":1,"method":"initialize","params":{"clientInfo":{"name":"deck","title":"Deck","version":"0.1.0"},"capabilities":{"experimentalApi":true}}}"#
+            r#"{"id":1,"method":"initialize","params":{"clientInfo":{"name":"deck","title":"Deck","version":"0.1.0"},"capabilities":{"experimentalApi":true,"requiredHumanApproval":true}}}"#
         );
         assert_eq!(initialized(), r#"{"method":"initialized"}"#);
         assert_eq!(

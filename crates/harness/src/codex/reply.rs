@@ -14,6 +14,10 @@ use serde_json::Value;
 /// `input` is the request's parameters, as the request kept them.
 pub fn approval(rpc: &Value, input: Option<&str>, decision: &Decision) -> Option<String> {
     let word = match decision {
+        // What a person must see each time is not kept.
+        Decision::Allow { scope: Scope::Session | Scope::Always, .. } if needs_person(input) => {
+            return None;
+        }
         // The app-server takes no changed command.
         Decision::Allow { input: Some(_), .. } => return None,
         Decision::Allow { scope: Scope::Once, .. } => Approval::Word("accept"),
@@ -33,11 +37,19 @@ pub fn approval(rpc: &Value, input: Option<&str>, decision: &Decision) -> Option
 
 /// How far beyond this once the app-server can allow a call. Rules are kept for commands; whether
 /// it proposes one stands in its request, which nobody sees who has not subscribed.
-pub fn scopes(tool: Option<&str>) -> &'static [Scope] {
+pub fn scopes(tool: Option<&str>, input: Option<&str>) -> &'static [Scope] {
     match tool {
+        _ if needs_person(input) => &[],
         Some("apply_patch") => &[Scope::Session],
         Some(_) | None => &[Scope::Session, Scope::Always],
     }
+}
+
+/// Whether an approval is one that the machine's administrator wants from a person, by the
+/// parameters of its request: no rule, no preset and no hook may answer it.
+pub fn needs_person(input: Option<&str>) -> bool {
+    let params = input.and_then(|input| serde_json::from_str::<Value>(input).ok());
+    params.is_some_and(|params| params["kind"] == "humanCommand")
 }
 
 /// The answer to `item/tool/requestUserInput`.
@@ -236,8 +248,20 @@ mod tests {
     #[test]
     fn without_a_proposed_rule_nothing_is_allowed_always() {
         assert_eq!(approval(&json!("7"), None, &allow(Scope::Always)), None);
-        assert_eq!(scopes(Some("apply_patch")), [Scope::Session]);
-        assert_eq!(scopes(Some("Bash")), [Scope::Session, Scope::Always]);
+        assert_eq!(scopes(Some("apply_patch"), None), [Scope::Session]);
+        assert_eq!(scopes(Some("Bash"), Some(ASKED)), [Scope::Session, Scope::Always]);
+    }
+
+    #[test]
+    fn what_a_person_must_approve_is_allowed_once_only() {
+        let human = Some(r#"{"kind":"humanCommand","itemId":"call_1"}"#);
+        let command = Some(r#"{"kind":"command","itemId":"call_1","command":"humanCommand"}"#);
+        assert!(needs_person(human) && !needs_person(command) && !needs_person(None));
+        assert!(scopes(Some("exec_command"), human).is_empty());
+        for (scope, is_taken) in [(Scope::Once, true), (Scope::Session, false), (Scope::Always, false)] {
+            assert_eq!(approval(&json!(0), human, &allow(scope)).is_some(), is_taken, "{scope:?}");
+        }
+        assert!(approval(&json!(0), human, &deny(false)).is_some());
     }
 
     #[test]

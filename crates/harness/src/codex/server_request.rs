@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::hooks::{QUESTION_TOOL, questions_text};
 use super::mark::Mark;
+use super::reply::needs_person;
 use super::request::{Kind, Request};
 use super::thread::Thread;
 use super::wire;
@@ -43,8 +44,10 @@ impl Thread {
         let command = told.command.as_ref().and_then(wire::command_line);
         let questions = told.questions.as_ref().and_then(questions_text);
         let reason = told.reason.as_deref().or(told.message.as_deref()).map(excerpt::input);
-        // One command may ask more than once, for each program it starts.
-        let name = told.approval_id.as_deref().or(item);
+        // One command may ask more than once, for each program it starts. What a person must
+        // approve is the command itself, of which its hook has told before.
+        let own = told.approval_id.as_deref().filter(|_| !needs_person(Some(params)));
+        let name = own.or(item);
         let name = name.map_or_else(|| format!("rpc:{rpc}"), str::to_owned);
         let request = Request {
             id: self.request_id(&name),

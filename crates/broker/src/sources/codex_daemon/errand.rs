@@ -28,7 +28,7 @@ pub struct Errand {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// Answers the open request about this item.
-    Answer { call: CallId, decision: Decision },
+    Answer { call: CallId, decision: Decision, by: Answerer },
     /// Accepts the plan that this turn has proposed, or says what to plan instead.
     JudgePlan { turn: String, decision: Decision },
     /// The next prompt; words into the turn where one runs.
@@ -41,6 +41,14 @@ pub enum Task {
     /// Codex asks again, as `before` says or, without it, as it does by default. One that asks
     /// already is left as it is: its operator may have confined it further meanwhile.
     EndYolo { before: Option<String>, expecting: Expecting },
+}
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerer {
+    Person,
+    /// A rule or a preset: some requests are not for those.
+    Rule,
 }
 
 /// What is known of a thread that shall ask again.
@@ -73,7 +81,7 @@ async fn attempt(socket: &Path, errand: &Errand) -> Result<ErrandOutcome, Stoppe
     let mut visit = Visit { line, thread: &errand.thread };
     let status = visit.status().await?;
     let outcome = match &errand.what {
-        Task::Answer { call, decision } => visit.answer(call, decision).await?,
+        Task::Answer { call, decision, by } => visit.answer(call, decision, *by).await?,
         Task::JudgePlan { turn, decision } => visit.judge_plan(status, turn, decision).await?,
         Task::Prompt { text } => visit.prompt(status, text).await?,
         Task::Interrupt => visit.interrupt(status).await?,
@@ -134,11 +142,15 @@ impl Visit<'_> {
         &mut self,
         call: &CallId,
         decision: &Decision,
+        by: Answerer,
     ) -> Result<ErrandOutcome, Stopped> {
         self.line.ask(|id| client::resume_thread(id, self.thread)).await?;
         let Some(asked) = self.asked(call).await? else {
             return Err(refused("it is not open any more"));
         };
+        if by == Answerer::Rule && reply::needs_person(Some(&asked.params)) {
+            return Err(refused("Codex wants a person to approve this command"));
+        }
         let Some(written) = written(&asked, decision) else {
             let always = matches!(decision, Decision::Allow { scope: Scope::Always, .. });
             return Err(refused(match always {
