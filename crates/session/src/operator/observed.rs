@@ -322,7 +322,8 @@ fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
     match monitor.life() {
         // Days count, whether the machine was awake or not.
         Life::Unobserved if now.ms_since(last_word) >= UNOBSERVED_KEPT_MS => {
-            let (label, ended) = ("Not heard of for a week", Stamp { at: last_word, ..Stamp::NEVER });
+            let (label, ended) =
+                ("Not heard of for a week", Stamp { at: last_word, ..Stamp::NEVER });
             Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, ended)
                 .by("its process cannot be observed, and it has been silent for seven days")
                 .sure(0.5)
