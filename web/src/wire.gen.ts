@@ -65,6 +65,17 @@ export interface Answered {
   state: string;
 }
 
+/** The body of `POST /api/sessions/archive`: these sessions, or all that were silent for so long. */
+export interface ArchiveWanted {
+  sessions?: string[];
+  silentForMs?: number;
+}
+
+/** The sessions that were moved. One that is not among them has something that lives, or was there before. */
+export interface Archived {
+  sessions: SessionId[];
+}
+
 /** Where a driven session is, in full, and what was said in it last. */
 export interface AttachedTo {
   /** The newest messages, the oldest of them first. */
@@ -99,6 +110,8 @@ export type CallId = string;
 export interface Capabilities {
   canAnswer: boolean;
   canApprove: boolean;
+  /** Whether it can be put into History: nothing of it is known to live. */
+  canArchive: boolean;
   canFocus: boolean;
   canInterrupt: boolean;
   canPause: boolean;
@@ -115,6 +128,8 @@ export interface Card {
   agentState: AgentState;
   /** The other processes that have the same session open. */
   alsoOpenIn?: ProcessView[];
+  /** The operator has put it into History. */
+  archived?: boolean;
   branch?: string;
   /** What can be done with it from here. */
   capabilities: Capabilities;
@@ -781,6 +796,11 @@ export type TroubleKind = "journal_unwritable" | "journal_gap" | "journal_writte
 
 /** One model request and its stream, `turn_<uuid>`. On the wire it is the `streamId`. */
 export type TurnId = string;
+
+/** The body of `POST /api/sessions/unarchive`. */
+export interface UnarchiveWanted {
+  sessions: string[];
+}
 
 export interface UnreadableAgent {
   cwd?: string;

@@ -14,11 +14,12 @@ use utoipa::OpenApi;
 use crate::browsers::BrowserView;
 use crate::routes::{Need, ROUTES};
 use crate::wire::{
-    About, Answered, ArchiveWanted, Archived, ChatAnswer, ChatConfig, ChatConfigWanted, ChatPrompt, ChatTools, Conflict,
-    DecisionWanted, HarnessList, HarnessOffered, Hello, HistoryPage, Link, LinkWanted,
-    PolicyWanted, PresenceTold, Problem, PromptWanted, PushKeyView, Removed, RequestList,
-    SessionBegun, SessionDetail, SessionList, SessionWanted, SignIn, SignedIn, TestSent,
-    TestWanted, ToolApprovalRequired, ToolDecision, UnarchiveWanted, UsageReport, YoloWanted,
+    About, Answered, ArchiveWanted, Archived, ChatAnswer, ChatConfig, ChatConfigWanted, ChatPrompt,
+    ChatTools, Conflict, DecisionWanted, HarnessList, HarnessOffered, Hello, HistoryPage, Link,
+    LinkWanted, PolicyWanted, PresenceTold, Problem, PromptWanted, PushKeyView, Removed,
+    RequestList, SessionBegun, SessionDetail, SessionList, SessionWanted, SignIn, SignedIn,
+    TestSent, TestWanted, ToolApprovalRequired, ToolDecision, UnarchiveWanted, UsageReport,
+    YoloWanted,
 };
 
 #[derive(OpenApi)]

@@ -66,12 +66,17 @@ fn what_is_old_is_archived_at_once_and_brought_back() {
     for session in ["s-1", "s-2"] {
         world.posts(&json!({"session_id": session, "hook_event_name": "PermissionRequest",
             "tool_name": "Bash", "tool_input": {"command": "make"}}));
+        let asks = ["wait", session, "--until", "needs-permission", "--timeout", "60"];
+        world.run(&asks).expect(0);
     }
     world.agent_starts("alive");
     let young = world.run(&["archive", "--older-than", "1h"]).expect(0);
     assert_eq!(young.out, "Nothing to archive\n");
     let all = world.run(&["archive", "--older-than", "0m"]).expect(0);
-    assert!(all.out.starts_with("Moved to History: 2 sessions\nUndo: qd unarchive sess_"), "{all:?}");
+    assert!(
+        all.out.starts_with("Moved to History: 2 sessions\nUndo: qd unarchive sess_"),
+        "{all:?}"
+    );
     let status = world.run(&["status"]).expect(0);
     assert!(!status.out.contains("Bash") && status.out.contains("Autonomous (1)"), "{status:?}");
     let alive = world.run(&["archive", "alive"]).expect(1);

@@ -91,7 +91,8 @@ impl World {
     pub fn posts(&self, payload: &Value) {
         let body = payload.to_string();
         let head = "POST /api/live/hook HTTP/1.1\r\nhost: quarterdeck\r\nconnection: close\r\n";
-        let length = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        let length =
+            format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
         let mut stream = UnixStream::connect(self.socket()).expect("it listens");
         stream.write_all(format!("{head}{length}{body}").as_bytes()).expect("sent");
         let mut answer = String::new();

@@ -33,7 +33,8 @@ impl Claude {
             let detail = self.world.get(&format!("/api/live/sessions/{session}"));
             let lines = detail["evidence"].as_array()?.clone();
             let told = |line: &Value| {
-                line["source"] == "hook" && line["text"].as_str().is_some_and(|it| it.contains(event))
+                line["source"] == "hook"
+                    && line["text"].as_str().is_some_and(|it| it.contains(event))
             };
             lines.iter().any(told).then_some(())
         });
