@@ -125,7 +125,10 @@ export async function archive(cards: readonly Card[]): Promise<void> {
   await tried("Not moved to History", async () => {
     const sessions = cards.map((card) => card.sessionId);
     const moved = await tell<Archived>("/api/sessions/archive", { sessions });
-    sayUndoable(`Moved to History: ${sessionCount(moved.sessions.length)}`, () => void unarchive(moved.sessions));
+    sayUndoable(
+      `Moved to History: ${sessionCount(moved.sessions.length)}`,
+      () => void unarchive(moved.sessions),
+    );
   });
 }
 
