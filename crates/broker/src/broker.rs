@@ -7,6 +7,7 @@
 
 mod acting;
 pub(crate) mod budgets;
+mod clients;
 mod clock;
 mod driving;
 mod resting;
@@ -33,6 +34,8 @@ use qd_session::policy::Policy;
 
 pub use self::acting::Staying;
 pub use self::budgets::Work;
+use self::clients::ClientHeard;
+pub use self::clients::{ClientVersion, ClientView};
 use self::driving::is_alive;
 use self::resting::SessionCell;
 pub use self::ruling::Ruling;
@@ -178,6 +181,8 @@ pub struct Broker {
     woken: usize,
     /// When to think of it next; none while all that can rest does.
     rest_at: Option<Timestamp>,
+    /// What was heard of each client.
+    clients: BTreeMap<Harness, ClientHeard>,
 }
 
 pub type Terminals = BTreeMap<ProcessKey, Terminal>;
@@ -268,6 +273,7 @@ impl Broker {
                 let id = session.id().clone();
                 let handler = self.handlers.entry(harness).or_insert_with(|| harness.handler());
                 handler.recall(&vendor_id, session.monitor());
+                self.clients.entry(harness).or_default().recall(session.monitor());
                 self.found.insert((harness, vendor_id.clone()), id.clone());
                 self.track(*session, harness, vendor_id);
                 self.look_at_requests(now, &id, &mut outputs);
@@ -636,6 +642,10 @@ impl Broker {
     /// Whether it told anything new.
     fn journal(&mut self, id: &SessionId, entry: Entry, outputs: &mut Vec<Output>) -> bool {
         let is_new = self.apply(id, &entry);
+        if let Event::Observed { event } = &entry.event {
+            let harness = self.roster.get(id).map(|tracked| tracked.harness);
+            harness.map(|harness| self.clients.entry(harness).or_default().hear(&event.fact));
+        }
         if is_new {
             outputs.push(Output::Append(entry));
         }

@@ -45,6 +45,13 @@ pub struct Card {
     /// The session that this one went on from: resuming may fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<SessionId>,
+    /// The client's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// How that stands to the versions that were tested, for a person: `tested`, `newer than tested
+    /// (2.1.325 to 2.1.326)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_note: Option<String>,
     /// The client's permission mode, in its own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
@@ -311,6 +318,7 @@ impl Card {
         };
         let usage = about.and_then(|about| about.usage.as_ref()).map(|usage| &usage.value);
         let cwd = text(about.map(|about| &about.cwd));
+        let version = text(about.map(|about| &about.version));
         let facts = layer::Known {
             state: &agent_state,
             monitor,
@@ -331,6 +339,8 @@ impl Card {
             transcript: text(about.map(|about| &about.transcript)),
             forked_from: text(about.map(|about| &about.forked_from))
                 .map(|vendor_id| spelled(harness, &vendor_id)),
+            version_note: version.as_deref().and_then(|version| harness.tested().note(version)),
+            version,
             mode: text(about.map(|about| &about.mode)),
             policy: PolicyView::of(session, ruling),
             resume_command: match reach {
@@ -400,6 +410,8 @@ impl Card {
             branch,
             transcript,
             forked_from,
+            version,
+            version_note: _,
             mode,
             policy,
             resume_command: _,
@@ -434,7 +446,7 @@ impl Card {
         } = agent_state;
         let who = (session_id, harness, vendor_id, title, cwd, branch, transcript, forked_from);
         let what = (mode, policy, place, icon, monitor_view, usage, capabilities, requests);
-        let more = (also_open_in, subagents, archived, driven, drive, unrecognised);
+        let more = (also_open_in, subagents, archived, driven, drive, version, unrecognised);
         let state = (group, state, label, core_label, urgency);
         let why = (confidence, source, rule, context, since);
         Fingerprint::of(&(who, what, more, state, why))

@@ -37,7 +37,7 @@ pub mod transcript;
 mod unreadable;
 pub mod viewing;
 
-pub use broker::{Broker, Input, NotFound, Output, Past, Staying};
+pub use broker::{Broker, ClientVersion, ClientView, Input, NotFound, Output, Past, Staying};
 pub use card::{
     AnswerView, Card, PolicyView, ProcessView, RequestView, SpentView, SubagentView, UsageView,
 };

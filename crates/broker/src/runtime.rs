@@ -518,8 +518,8 @@ impl Runtime {
             Order::Offers { reply } => handle::answer(reply, self.offers()),
             Order::Health { reply } => {
                 let (sessions, troubles) = (self.broker.len(), self.troubles());
-                let folders = self.folders.views();
-                let health = Health { sessions, troubles, folders, ..self.health.clone() };
+                let (folders, clients) = (self.folders.views(), self.broker.clients());
+                let health = Health { sessions, troubles, folders, clients, ..self.health.clone() };
                 handle::answer(reply, health);
             }
             Order::Meter { reply } => handle::answer(reply, self.telemetry.meter()),

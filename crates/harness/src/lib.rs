@@ -40,6 +40,7 @@ mod story;
 mod threshold;
 pub mod tools_ran;
 pub mod usage;
+pub mod version;
 pub mod waiting_hook;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,7 @@ use serde::{Deserialize, Serialize};
 pub use self::excerpt::may_be_cut;
 pub use self::signal::{Channel, Direction, Handler, Sighting, Signal};
 use self::threshold::Threshold;
+use self::version::Tested;
 
 /// An agent product, as captures and the wire spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -111,6 +113,34 @@ impl Harness {
     /// for.
     pub fn names_its_process(self) -> bool {
         self == Self::ClaudeCode
+    }
+
+    /// The versions of it that were tried.
+    pub fn tested(self) -> Tested {
+        match self {
+            Self::ClaudeCode => claude_code::TESTED,
+            Self::Codex => codex::TESTED,
+            Self::GeminiCli => gemini_cli::TESTED,
+            Self::KiloCode => say_ask::KILO_TESTED,
+            Self::Cline => say_ask::CLINE_TESTED,
+            Self::Opencode => opencode::TESTED,
+            // Any agent may speak ACP, and ours is of this release.
+            Self::Acp | Self::Native => Tested(&[]),
+        }
+    }
+
+    /// As its makers write it.
+    pub fn display_name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::GeminiCli => "Gemini CLI",
+            Self::KiloCode => "Kilo",
+            Self::Cline => "Cline",
+            Self::Opencode => "OpenCode",
+            Self::Acp => "ACP agent",
+            Self::Native => "Quarterdeck",
+        }
     }
 
     /// A fresh translator for it.

@@ -137,4 +137,9 @@ pub trait Handler {
     /// A session that was known before a restart, before anything is heard of it again. For
     /// clients that list what is open and do not tell again what was closed meanwhile.
     fn recall(&mut self, _session: &Arc<str>, _known: &Monitor) {}
+
+    /// How many signals were not understood and could not be given to any session.
+    fn unrecognised(&self) -> u64 {
+        0
+    }
 }

@@ -87,6 +87,10 @@ impl<H: Handler> Handler for Threshold<H> {
         self.told.insert(session.clone(), known.last_signal());
         self.handler.recall(session, known);
     }
+
+    fn unrecognised(&self) -> u64 {
+        self.handler.unrecognised()
+    }
 }
 
 #[cfg(test)]

@@ -226,7 +226,8 @@ function WhereTable({ card }: { card: Card }) {
     ["Transcript", card.transcript],
     ["Session", card.vendorId],
     ["Went on from", card.forkedFrom],
-    ["Signals nobody understood", card.unrecognised > 0 ? String(card.unrecognised) : undefined],
+    ["Version", card.versionNote ? `${card.version}, ${card.versionNote}` : card.version],
+    ["Messages not understood", card.unrecognised > 0 ? String(card.unrecognised) : undefined],
   ];
   return (
     <dl className="pairs">

@@ -121,7 +121,11 @@ impl Desk {
         let Subject::Answer(offer) = &decided.subject else { return };
         let decision = offer.decision.clone();
         let waits = self.open.get(key);
-        let Some(task) = waits.and_then(|waits| task_of(waits, &offer.answer, offer.rule.as_ref(), reach)) else { return };
+        let Some(task) =
+            waits.and_then(|waits| task_of(waits, &offer.answer, offer.rule.as_ref(), reach))
+        else {
+            return;
+        };
         if self.book.sent_again(&decision) {
             // The machine of a session that we drive knows whether it was told.
             if reach == Reach::Server {

@@ -24,6 +24,14 @@ pub enum Report {
     VendorSession {
         id: Arc<str>,
     },
+    /// The agent's version.
+    Version {
+        version: Arc<str>,
+    },
+    /// It said something that nobody understood.
+    Unrecognised {
+        text: Arc<str>,
+    },
     /// The process that carries it.
     Process {
         process: ProcessKey,

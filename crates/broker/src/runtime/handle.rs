@@ -18,7 +18,7 @@ use super::clock::SetBack;
 use super::tap::{RawSignal, Tapped};
 use super::troubles::Trouble;
 use super::waiting::{Arrival, ReplyOutcome, ReplyReceipt, Told};
-use crate::broker::{NotFound, Past};
+use crate::broker::{ClientView, NotFound, Past};
 use crate::card::Card;
 use crate::desk::{Answering, Commanding, Declined, Taken};
 use crate::detail::{Detail, NoDetail};
@@ -136,6 +136,10 @@ pub struct Health {
     /// The last time that the clock was set back, since the daemon started or just before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_back: Option<SetBack>,
+    /// What was heard of each client.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub clients: Vec<ClientView>,
     /// Folders in which clients keep their files.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(required = true))]

@@ -108,7 +108,8 @@ impl World {
     }
 
     async fn decide(&self, thread: &str, call: &CallId, decision: Decision) -> ErrandOutcome {
-        self.carry(thread, Task::Answer { call: call.clone(), decision, by: Answerer::Person }).await
+        self.carry(thread, Task::Answer { call: call.clone(), decision, by: Answerer::Person })
+            .await
     }
 
     /// The terminal takes a prompt and shows the answer.

@@ -22,7 +22,7 @@ use super::wire::{
 };
 use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
-    called, failed, unrecognised,
+    called, failed, is_driven, unrecognised,
 };
 use crate::payload;
 use crate::usage::Tokens;
@@ -124,6 +124,9 @@ impl Driver {
     }
 
     fn initialized(&mut self, result: &Value, out: &mut Vec<Output>) {
+        if !is_driven(&self.launch, result["agentInfo"]["version"].as_str(), out) {
+            return;
+        }
         self.quirks = Quirks::of(result["agentInfo"]["name"].as_str().unwrap_or_default());
         let can_load = result["agentCapabilities"]["loadSession"].as_bool() == Some(true);
         let resume = self.launch.resume_id().cloned();

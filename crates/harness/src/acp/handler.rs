@@ -24,6 +24,8 @@ const SESSIONS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Handler {
     pub(super) quirks: Quirks,
+    /// The agent's, as it said when the connection began.
+    pub(super) version: Option<Arc<str>>,
     pub(super) sessions: BTreeMap<Arc<str>, Session>,
     /// The session that was prompted last: what names none is most likely its.
     pub(super) current: Option<Arc<str>>,
@@ -34,6 +36,10 @@ pub struct Handler {
 }
 
 impl crate::signal::Handler for Handler {
+    fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         match signal.channel {
             Channel::Acp => self.message(signal),
@@ -68,11 +74,6 @@ impl crate::signal::Handler for Handler {
 }
 
 impl Handler {
-    /// Signals that were not understood and could not be given to any session.
-    pub fn unrecognised(&self) -> u64 {
-        self.unrecognised
-    }
-
     fn message(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Some(message) = payload::read::<Message>(signal.payload) else {
             return self.unknown(signal, None);

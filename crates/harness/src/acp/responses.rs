@@ -42,6 +42,7 @@ impl Handler {
         };
         if let Some(info) = &outcome.agent_info {
             self.quirks = Quirks::of(info.name.as_deref().unwrap_or_default());
+            self.version = info.version.as_deref().map(excerpt::label);
         }
         let sent = self.ledger.answer(id);
         self.paired(signal, id, sent, &outcome, error)
@@ -61,11 +62,11 @@ impl Handler {
                 Some(self.prompt_answered(signal, &session, id, outcome, error))
             }
             Some(Sent::Load { session, cwd }) => {
-                let quirks = self.quirks;
+                let (quirks, version) = (self.quirks, self.version.clone());
                 Some(self.with(signal, &session, |session, out| {
                     session.loaded(out.at(), quirks);
                     if error.is_none() {
-                        session.begin(cwd.as_deref(), outcome, out);
+                        session.begin(cwd.as_deref(), version, outcome, out);
                     }
                 }))
             }
@@ -94,7 +95,8 @@ impl Handler {
         let Some(session) = outcome.session_id.as_deref().map(Arc::<str>::from) else {
             return Vec::new();
         };
-        self.with(signal, &session, |session, out| session.begin(cwd, outcome, out))
+        let version = self.version.clone();
+        self.with(signal, &session, |session, out| session.begin(cwd, version, outcome, out))
     }
 
     fn unpaired(&mut self, signal: &Signal<'_>, id: &RpcId, outcome: &Outcome) -> Vec<Sighting> {

@@ -87,10 +87,16 @@ impl Session {
     }
 
     /// It exists and can be prompted.
-    pub fn begin(&mut self, cwd: Option<&str>, outcome: &Outcome, out: &mut Outbox) {
+    pub fn begin(
+        &mut self,
+        cwd: Option<&str>,
+        version: Option<Arc<str>>,
+        outcome: &Outcome,
+        out: &mut Outbox,
+    ) {
         out.tell(Fact::SessionStarted { process: None });
-        if let Some(cwd) = cwd {
-            let place = Place { cwd: Some(cwd.into()), ..Place::default() };
+        let place = Place { cwd: cwd.map(Into::into), version, ..Place::default() };
+        if place != Place::default() {
             out.tell(Fact::PlaceKnown { place });
         }
         if let Some(mode) = outcome.modes.as_ref().and_then(|modes| modes.current_mode_id.as_ref())

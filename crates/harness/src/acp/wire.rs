@@ -48,6 +48,7 @@ pub struct Outcome {
 #[derive(Debug, Default, Deserialize)]
 pub struct AgentInfo {
     pub name: Option<String>,
+    pub version: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

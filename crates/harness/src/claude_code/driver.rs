@@ -21,7 +21,7 @@ use super::wire::{
 use crate::conversation::text_in;
 use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
-    called, failed, unrecognised,
+    called, failed, is_driven, unrecognised,
 };
 use crate::excerpt::{self, last_message};
 use crate::payload;
@@ -244,6 +244,9 @@ impl Driver {
             .then(|| response.error.as_deref().unwrap_or("no reason given"));
         match (ask, error) {
             (Ask::Initialize, None) => {
+                if !is_driven(&self.launch, told("claude_code_version"), out) {
+                    return;
+                }
                 self.phase = Phase::Idle;
                 if let Some(mode) = told("current_permission_mode").map(str::to_owned) {
                     self.mode_is(&mode, out);

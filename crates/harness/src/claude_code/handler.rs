@@ -48,6 +48,10 @@ pub struct Handler {
 }
 
 impl crate::signal::Handler for Handler {
+    fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         if self.echoes.is_echo(signal) {
             return Vec::new();
@@ -89,11 +93,6 @@ impl crate::signal::Handler for Handler {
 }
 
 impl Handler {
-    /// How many signals nobody understood.
-    pub fn unrecognised(&self) -> u64 {
-        self.unrecognised
-    }
-
     fn hook(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let Some(hook) = payload::read::<wire::Hook>(signal.payload) else {
             return self.not_understood(signal, None);

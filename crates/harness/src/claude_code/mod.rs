@@ -45,3 +45,7 @@ pub(crate) use self::call::input_text;
 pub use self::conversation::conversation;
 pub use self::driver::Driver;
 pub use self::handler::Handler;
+use crate::version::Tested;
+
+/// Recorded and run live.
+pub const TESTED: Tested = Tested(&[("2.1.325", "2.1.326")]);

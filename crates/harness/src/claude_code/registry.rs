@@ -12,7 +12,7 @@ use super::notes::Notes;
 use super::request::Kind;
 use super::session::{HOLD_MS, Leaving, Session};
 use super::wire::Registry;
-use crate::excerpt::head;
+use crate::excerpt::{head, label};
 use crate::process::process_key;
 
 /// Hooks are stamped when they arrive, a little after the registry: what began this much later
@@ -118,7 +118,8 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
 
 fn about(session: &mut Session, notes: &mut Notes, file: &Registry) {
     let cwd = file.cwd.as_deref().map(|path| head(path, 4 << 10).into());
-    session.place_known(notes, Place { cwd, ..Place::default() });
+    let version = file.version.as_deref().map(label);
+    session.place_known(notes, Place { cwd, version, ..Place::default() });
     // A derived name is the folder's with a number: no title.
     if let (Some("user"), Some(name)) = (file.name_source.as_deref(), file.name.as_deref()) {
         session.title_known(notes, name, true);

@@ -17,7 +17,7 @@ use super::request::Kind;
 use super::session::{Prompt, Session};
 use super::transcript::{calls, context_tokens, is_interrupt, results};
 use super::wire::{Content, Message, StreamLine};
-use crate::excerpt::head;
+use crate::excerpt::{head, label};
 
 /// What is remembered of one stream.
 #[derive(Debug, Default)]
@@ -143,7 +143,8 @@ fn system(stream: &mut Stream, session: &mut Session, notes: &mut Notes, line: &
 
 fn init(stream: &mut Stream, session: &mut Session, notes: &mut Notes, line: &StreamLine<'_>) {
     let cwd = line.cwd.as_deref().map(|path| head(path, 4 << 10).into());
-    session.place_known(notes, Place { cwd, ..Place::default() });
+    let version = line.claude_code_version.as_deref().map(label);
+    session.place_known(notes, Place { cwd, version, ..Place::default() });
     session.mode_known(notes, line.permission_mode.as_deref());
     session.usage_known(notes, line.model.as_deref(), None);
     if std::mem::replace(&mut stream.running, true) {

@@ -128,7 +128,8 @@ fn about(
     let own = file.filter(|file| is_file_of(file, &notes.session()));
     // A hook's word for it stays: it may spell the folder differently.
     let transcript = own.filter(|_| !session.knows_transcript()).map(Arc::from);
-    let place = Place { cwd: text(&line.cwd), branch, transcript, ..Place::default() };
+    let version = text(&line.version);
+    let place = Place { cwd: text(&line.cwd), branch, transcript, version, ..Place::default() };
     session.place_known(notes, place);
     session.mode_known(notes, line.permission_mode.as_deref());
 }

@@ -126,6 +126,7 @@ impl Handler {
             branch: told.git_info.as_ref().and_then(|git| git.branch.as_deref()).map(Arc::from),
             transcript: told.path.as_deref().map(Arc::from),
             forked_from: told.forked_from_id.as_deref().map(Arc::from),
+            version: told.cli_version.as_deref().map(excerpt::label),
         };
         thread.lives_in(mark, place);
         if let Some(name) = told.name.as_deref() {
@@ -521,7 +522,9 @@ mod tests {
     #[test]
     fn a_thread_of_which_only_its_status_is_heard_is_no_session() {
         let status = |kind: &str| {
-            format!(r#"{{"method":"thread/status/changed","params":{{"threadId":"title","status":{{"type":"{kind}"}}}}}}"#)
+            format!(
+                r#"{{"method":"thread/status/changed","params":{{"threadId":"title","status":{{"type":"{kind}"}}}}}}"#
+            )
         };
         working()
             .server(150, &status("active"))

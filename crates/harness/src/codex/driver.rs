@@ -20,7 +20,7 @@ use super::reply;
 use super::wire::{RateLimits, TurnError};
 use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
-    called, failed, unrecognised,
+    called, failed, is_driven, unrecognised,
 };
 use crate::excerpt::last_message;
 use crate::payload;
@@ -124,6 +124,10 @@ impl Driver {
         let error = message["error"]["message"].as_str();
         match (ask, error) {
             (Ask::Initialize, None) => {
+                let agent = message["result"]["userAgent"].as_str();
+                if !is_driven(&self.launch, agent.and_then(version_in), out) {
+                    return;
+                }
                 out.push(Output::Write(client::initialized()));
                 let id = self.ask(Ask::Thread);
                 out.push(Output::Write(match self.launch.resume_id() {
@@ -418,6 +422,12 @@ impl Driver {
             }
         }
     }
+}
+
+/// `quarterdeck/0.169.0 (Debian 12.0.0; x86_64) …`: our own name, and Codex's version.
+fn version_in(user_agent: &str) -> Option<&str> {
+    let (_, rest) = user_agent.split_once('/')?;
+    rest.split_whitespace().next()
 }
 
 impl crate::driver::Driver for Driver {

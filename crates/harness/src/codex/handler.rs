@@ -38,6 +38,10 @@ pub struct Handler {
 }
 
 impl crate::signal::Handler for Handler {
+    fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         self.dispatch(signal);
         self.take_out()
@@ -72,11 +76,6 @@ impl crate::signal::Handler for Handler {
 }
 
 impl Handler {
-    /// How many signals were not understood and could not be given to any session.
-    pub fn unrecognised(&self) -> u64 {
-        self.unrecognised
-    }
-
     /// The server's number of an open request: an answer over the app-server repeats it.
     pub fn rpc_id(&self, thread: &str, request: &RequestId) -> Option<&Value> {
         let thread = self.roster.peek().find(|known| *known.id == *thread)?;

@@ -87,8 +87,7 @@ impl Hold {
     /// somebody's is told of by its hooks, its file or the server's own description, too.
     pub fn is_only_status(&self, thread: &str) -> bool {
         let its = |held: &&Held| matches!(&held.stranger, Stranger::Thread(id) if **id == *thread);
-        let says =
-            |held: &Held, words: &[u8]| memchr::memmem::find(&held.payload, words).is_some();
+        let says = |held: &Held, words: &[u8]| memchr::memmem::find(&held.payload, words).is_some();
         self.held.iter().filter(its).all(|held| {
             held.channel == Channel::AppServer
                 && says(held, b"\"thread/status/changed\"")

@@ -54,3 +54,7 @@ pub use self::conversation::conversation;
 pub use self::driver::Driver;
 pub use self::ending::plan_turn;
 pub use self::handler::Handler;
+use crate::version::Tested;
+
+/// Recorded and run live.
+pub const TESTED: Tested = Tested(&[("0.166.0", "0.169.0")]);

@@ -258,7 +258,9 @@ mod tests {
         let command = Some(r#"{"kind":"command","itemId":"call_1","command":"humanCommand"}"#);
         assert!(needs_person(human) && !needs_person(command) && !needs_person(None));
         assert!(scopes(Some("exec_command"), human).is_empty());
-        for (scope, is_taken) in [(Scope::Once, true), (Scope::Session, false), (Scope::Always, false)] {
+        for (scope, is_taken) in
+            [(Scope::Once, true), (Scope::Session, false), (Scope::Always, false)]
+        {
             assert_eq!(approval(&json!(0), human, &allow(scope)).is_some(), is_taken, "{scope:?}");
         }
         assert!(approval(&json!(0), human, &deny(false)).is_some());

@@ -77,6 +77,7 @@ impl Handler {
                 branch: meta.git.and_then(|git| git.branch).as_deref().map(Arc::from),
                 transcript: (!file.is_empty()).then(|| Arc::from(file)),
                 forked_from: meta.forked_from_id.as_deref().map(Arc::from),
+                version: meta.cli_version.as_deref().map(excerpt::label),
             };
             thread.lives_in(mark, place);
         }

@@ -7,6 +7,8 @@ use crate::{Harness, opencode};
 /// What the operator chose for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Launch {
+    /// The product, where its version matters.
+    pub harness: Option<Harness>,
     /// The workspace: an absolute path.
     pub cwd: String,
     /// As the agent spells it; its own choice if there is none.

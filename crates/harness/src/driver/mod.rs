@@ -21,7 +21,7 @@ use qd_session::moment::Timestamp;
 pub use self::launch::{Invocation, Launch, Mode, Protocol, Resume};
 pub use self::report::{Delta, Report, Spending};
 pub(crate) use self::report::{called, failed, unrecognised};
-use crate::{acp, claude_code, codex, say_ask};
+use crate::{Harness, acp, claude_code, codex, excerpt, say_ask};
 
 /// How one agent product is driven.
 pub trait Driver: Debug + Send + Sync {
@@ -114,6 +114,18 @@ pub enum Cannot {
 /// What goes on with a turn that failed: the agents keep the prompt and have no word for it.
 pub(crate) const GO_ON: &str = "Continue.";
 
+/// The agent says which version it is. False where that is not driven: nothing else is to be done.
+pub(crate) fn is_driven(launch: &Launch, version: Option<&str>, out: &mut Vec<Output>) -> bool {
+    let Some(version) = version else { return true };
+    let refuse = |harness: Harness| harness.tested().refusal(harness.display_name(), version);
+    if let Some(why) = launch.harness.and_then(refuse) {
+        out.push(Output::GiveUp(why.into()));
+        return false;
+    }
+    out.push(Output::Report(Report::Version { version: excerpt::label(version) }));
+    true
+}
+
 /// Most requests of one agent that are open at once. Agents run a dozen calls side by side; one
 /// more than this is told no.
 pub(crate) const OPEN_MAX: usize = 64;
@@ -128,5 +140,54 @@ impl Protocol {
             Self::Kilo => Box::new(say_ask::KiloDriver::new(launch)),
             Self::Cline => Box::new(say_ask::ClineDriver::new(launch)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What a driver does when its agent has answered the first thing that was asked of it.
+    fn greeted(
+        protocol: Protocol,
+        harness: Harness,
+        answer: impl Fn(&Value) -> Value,
+    ) -> Vec<Output> {
+        let mut driver = protocol.driver(Launch { harness: Some(harness), ..Launch::default() });
+        let asked = driver.start().into_iter().find_map(|output| match output {
+            Output::Write(line) => serde_json::from_str::<Value>(&line).ok(),
+            _ => None,
+        });
+        let answer = answer(&asked.expect("a greeting"));
+        driver.handle_line(Timestamp(0), answer.to_string().as_bytes())
+    }
+
+    fn check(protocol: Protocol, harness: Harness, answer: impl Fn(&Value, &str) -> Value) {
+        let (_, newest) = *harness.tested().0.last().expect("a range");
+        let out = greeted(protocol, harness, |asked| answer(asked, newest));
+        let told = Output::Report(Report::Version { version: newest.into() });
+        assert!(out.contains(&told), "{harness:?}: {out:?}");
+        let out = greeted(protocol, harness, |asked| answer(asked, "77.0.0"));
+        let why = harness.tested().refusal(harness.display_name(), "77.0.0").expect("a refusal");
+        assert_eq!(out, [Output::GiveUp(why.into())], "{harness:?}");
+    }
+
+    #[test]
+    fn an_unknown_major_version_is_not_driven() {
+        check(Protocol::AppServer, Harness::Codex, |asked, version| {
+            let agent = format!("quarterdeck/{version} (Debian 12.0.0; x86_64) xterm");
+            json!({ "id": asked["id"], "result": { "userAgent": agent } })
+        });
+        check(Protocol::Acp, Harness::GeminiCli, |asked, version| {
+            let info = json!({ "name": "gemini-cli", "version": version });
+            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "agentInfo": info } })
+        });
+        check(Protocol::ClaudeCode, Harness::ClaudeCode, |asked, version| {
+            let response = json!({ "subtype": "success", "request_id": asked["request_id"],
+                "response": { "claude_code_version": version } });
+            json!({ "type": "control_response", "response": response })
+        });
     }
 }

@@ -23,6 +23,10 @@ pub enum Report {
     VendorSession {
         id: Arc<str>,
     },
+    /// Its version.
+    Version {
+        version: Arc<str>,
+    },
     /// The agent began to work without being asked: a background task of its own came back.
     Woke,
     /// A piece of the answer, for whoever looks on.
@@ -108,6 +112,7 @@ impl Report {
             Self::RequestWithdrawn { call } => Event::RequestWithdrawn { turn, call: call.clone() },
             Self::BatchHeld => Event::BatchHeld { turn },
             Self::VendorSession { .. }
+            | Self::Version { .. }
             | Self::Woke
             | Self::Spent(_)
             | Self::ModeChanged { .. }

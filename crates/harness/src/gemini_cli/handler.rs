@@ -35,6 +35,10 @@ pub struct Handler {
 }
 
 impl crate::signal::Handler for Handler {
+    fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let read = match signal.channel {
             Channel::Hook => self.hook(signal),
@@ -65,11 +69,6 @@ impl crate::signal::Handler for Handler {
 }
 
 impl Handler {
-    /// Signals that were not understood and could not be given to any session.
-    pub fn unrecognised(&self) -> u64 {
-        self.unrecognised
-    }
-
     fn hook(&mut self, signal: &Signal<'_>) -> Option<Vec<Sighting>> {
         let Some(hook) = payload::read::<Hook>(signal.payload) else { return self.misread(signal) };
         let id = hook.session_id.clone()?;

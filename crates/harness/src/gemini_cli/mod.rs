@@ -32,3 +32,7 @@ mod wire;
 pub use self::conversation::Chat;
 pub use self::handler::Handler;
 pub use self::transcript::ChatHeader;
+use crate::version::Tested;
+
+/// Recorded and run live.
+pub const TESTED: Tested = Tested(&[("0.61.0", "0.61.0")]);

@@ -150,7 +150,8 @@ impl Handler {
             session.title = Some(title);
         }
         if let Some(cwd) = info.directory.filter(|cwd| session.cwd.as_ref() != Some(cwd)) {
-            let place = Place { cwd: Some(cwd.as_str().into()), ..Place::default() };
+            let version = info.version.map(|version| brief(&version, 64));
+            let place = Place { cwd: Some(cwd.as_str().into()), version, ..Place::default() };
             told.push(id, Fact::PlaceKnown { place });
             session.cwd = Some(cwd);
         }

@@ -48,11 +48,6 @@ impl Told {
 }
 
 impl Handler {
-    /// How many signals of no known session nobody understood.
-    pub fn unrecognised(&self) -> u64 {
-        self.unrecognised
-    }
-
     pub(super) fn session(&mut self, id: &Arc<str>, at: Timestamp) -> &mut Session {
         if !self.sessions.contains_key(id) && self.sessions.len() >= SESSIONS_MAX {
             let silent = self.sessions.iter().min_by_key(|(_, session)| session.heard);
@@ -170,6 +165,10 @@ impl Handler {
 }
 
 impl crate::signal::Handler for Handler {
+    fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         if self.server.as_deref() != signal.file {
             self.server = signal.file.map(Arc::from);

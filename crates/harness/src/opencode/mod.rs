@@ -36,3 +36,7 @@ pub use self::handler::Handler;
 pub use self::reply::{
     Call, abort, create, decide, in_order, kept, polls, prompt, reject_question,
 };
+use crate::version::Tested;
+
+/// Recorded and run live: OpenCode, and Kilo, whose server is the same.
+pub const TESTED: Tested = Tested(&[("1.18.33", "1.18.34"), ("7.7.9", "7.7.9")]);

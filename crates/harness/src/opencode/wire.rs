@@ -67,6 +67,7 @@ pub struct Info {
     #[serde(rename = "parentID")]
     pub parent_id: Option<String>,
     pub directory: Option<String>,
+    pub version: Option<String>,
     pub title: Option<String>,
     pub agent: Option<String>,
     pub role: Option<String>,

@@ -35,11 +35,6 @@ struct Followed {
 }
 
 impl Handler {
-    /// How many signals of no known session nobody understood.
-    pub fn unrecognised(&self) -> u64 {
-        self.unrecognised
-    }
-
     fn followed(&mut self, name: &str, at: Timestamp) -> &mut Followed {
         if !self.streams.contains_key(name) && self.streams.len() >= STREAMS_MAX {
             let silent = self.streams.iter().min_by_key(|(_, followed)| followed.heard);
@@ -54,6 +49,10 @@ impl Handler {
 }
 
 impl crate::signal::Handler for Handler {
+    fn unrecognised(&self) -> u64 {
+        self.unrecognised
+    }
+
     fn handle_signal(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let name = signal.file.unwrap_or(UNNAMED);
         let followed = self.followed(name, signal.at);

@@ -40,3 +40,8 @@ pub use self::manager::manager_input;
 pub use self::reply::{
     CLINE_CANNOT, cancel_task, cline, go_on, kilo, message, new_task, retry_mended, set_mode,
 };
+use crate::version::Tested;
+
+/// Recorded and run live.
+pub const KILO_TESTED: Tested = Tested(&[("0.26.1", "0.26.1"), ("7.7.9", "7.7.9")]);
+pub const CLINE_TESTED: Tested = Tested(&[("2.18.0", "2.18.0")]);

@@ -12,8 +12,12 @@ fn told(scenes: &[Scene], began: Timestamp) -> String {
             Scene::Event { at, event, .. } => {
                 let mut fields = serde_json::to_value(event).expect("an event is JSON");
                 let fields = fields.as_object_mut().expect("an event is an object");
-                for told in ["type", "at", "source", "agent"] {
+                // Which version it was stands in its `scenario.json`.
+                for told in ["type", "at", "source", "agent", "version"] {
                     fields.remove(told);
+                }
+                if fields.is_empty() && event.fact.name() == "place_known" {
+                    continue;
                 }
                 let source = serde_json::to_value(event.source).expect("a source is JSON");
                 let agent = if event.agent.is_main() { "" } else { "sub " };

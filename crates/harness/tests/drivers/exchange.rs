@@ -211,7 +211,7 @@ impl Exchange {
             Report::Refused { what, .. } => format!("refused {what}"),
             Report::Unrecognised { text } => format!("unrecognised {text}"),
             Report::VendorSession { .. } => "named".to_owned(),
-            Report::Delta(_) | Report::Alive | Report::Spent(_) => return,
+            Report::Delta(_) | Report::Alive | Report::Spent(_) | Report::Version { .. } => return,
         };
         self.told.push(told);
     }
@@ -244,6 +244,8 @@ fn plain(mut line: Value) -> Value {
     if let Some(params) = line.get_mut("params").and_then(Value::as_object_mut) {
         params.remove("clientInfo");
         params.remove("excludeTurns");
+        let ours = params.get_mut("capabilities").and_then(Value::as_object_mut);
+        ours.map(|ours| ours.remove("requiredHumanApproval"));
     }
     // What a person noted beside an answer: we have no place for it.
     if let Some(input) = line.pointer_mut("/response/response/updatedInput") {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use qd_broker::sources::client_folders::{FolderView, Origin};
 use qd_broker::sources::places::places;
+use qd_broker::{ClientVersion, ClientView};
 use qd_harness::other_client;
 use qd_server::{About, RefusedHooks};
 
@@ -27,6 +28,28 @@ pub fn found(paths: &Paths) -> Finding {
             .advise("start one; or see what it would look like: `qd demo`");
     }
     Finding::ok(CHECK, names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// The clients that were heard of: which versions, beside those that were tested, and what of it
+/// could not be read. A version that is not known is no alarm.
+pub fn clients(about: &About) -> Vec<Finding> {
+    let finding = |client: &ClientView| {
+        let ClientView { harness, versions, unrecognised } = client;
+        let named = |one: &ClientVersion| match &one.note {
+            Some(note) => format!("{}, {note}", one.version),
+            None => one.version.clone(),
+        };
+        let mut told: Vec<String> = versions.iter().map(named).collect();
+        match unrecognised {
+            0 => {}
+            1 => told.push("1 message could not be read".to_owned()),
+            count => told.push(format!("{count} messages could not be read")),
+        }
+        (!told.is_empty()).then(|| {
+            Finding::ok("client", format!("{}: {}", harness.display_name(), told.join("; ")))
+        })
+    };
+    about.health.clients.iter().filter_map(finding).collect()
 }
 
 /// The folders that the daemon follows, and how each came to be known.

@@ -279,6 +279,9 @@ pub struct Place {
     /// The session that this one went on from, by the client's own id: resuming may fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Arc<str>>,
+    /// The client's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Arc<str>>,
 }
 
 impl Place {
@@ -290,6 +293,7 @@ impl Place {
             (&mut self.branch, told.branch, &mut news.branch),
             (&mut self.transcript, told.transcript, &mut news.transcript),
             (&mut self.forked_from, told.forked_from, &mut news.forked_from),
+            (&mut self.version, told.version, &mut news.version),
         ];
         for (known, told, new) in parts {
             if told.is_some() && *known != told {

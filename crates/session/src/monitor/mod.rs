@@ -77,6 +77,9 @@ pub struct About {
     /// The session that this one went on from, by the client's own id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Box<Latest<Arc<str>>>>,
+    /// The client's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<Box<Latest<Arc<str>>>>,
 }
 
 impl About {
@@ -92,9 +95,10 @@ impl About {
             branch,
             transcript,
             forked_from,
+            version,
         } = self;
         let said = [first_prompt, title, custom_title, mode];
-        let texts = said.into_iter().chain([cwd, branch, transcript, forked_from]);
+        let texts = said.into_iter().chain([cwd, branch, transcript, forked_from, version]);
         texts.for_each(|text| Latest::set_back(text, by_ms));
         Latest::set_back(usage, by_ms);
         Latest::set_back(task, by_ms);
@@ -107,6 +111,7 @@ impl About {
             (&mut self.branch, &place.branch),
             (&mut self.transcript, &place.transcript),
             (&mut self.forked_from, &place.forked_from),
+            (&mut self.version, &place.version),
         ];
         for (slot, part) in slots {
             if let Some(part) = part {

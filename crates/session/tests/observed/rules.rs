@@ -317,6 +317,7 @@ fn a_place_is_learnt_part_by_part() {
             branch: branch.map(Into::into),
             transcript: Some("t.jsonl".into()),
             forked_from: Some("before".into()),
+            version: Some("1.2.3".into()),
         };
         AgentEvent::main(Timestamp(ms), Source::Hook, Fact::PlaceKnown { place })
     };
@@ -327,6 +328,7 @@ fn a_place_is_learnt_part_by_part() {
     assert_eq!(read(&about.branch).as_deref(), Some("main"));
     assert_eq!(read(&about.transcript).as_deref(), Some("t.jsonl"));
     assert_eq!(read(&about.forked_from).as_deref(), Some("before"));
+    assert_eq!(read(&about.version).as_deref(), Some("1.2.3"));
 }
 
 #[test]

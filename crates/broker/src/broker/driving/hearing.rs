@@ -48,6 +48,17 @@ impl Broker {
                 self.adopt(now, id, &vendor_id, outputs);
                 return;
             }
+            Report::Version { version } => {
+                let place = Place { version: Some(version), ..Place::default() };
+                self.note(now, id, Fact::PlaceKnown { place }, outputs);
+                self.show(now, id, outputs);
+                return;
+            }
+            Report::Unrecognised { text } => {
+                self.note(now, id, Fact::Unrecognised { text }, outputs);
+                self.show(now, id, outputs);
+                return;
+            }
             Report::Process { process } => {
                 self.note(now, id, Fact::ProcessSeen { process: process.clone() }, outputs);
                 self.carry(now, id, vec![process], outputs);

@@ -39,3 +39,7 @@ pub const TURN_END_MAX: Duration = Duration::from_secs(60);
 /// How long the output of an ended agent is read on. What it wrote is in the pipe already; only
 /// somebody who was handed the pipe keeps it open.
 pub const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// Lines of one agent that nobody understood and that are told of. One that prints its log among
+/// its messages would fill the journal; by then the operator knows.
+pub const UNRECOGNISED_TOLD_MAX: u32 = 100;

@@ -118,6 +118,7 @@ fn prepared(crew: &LocalCrew, start: &Start) -> Result<(AgentJob, Launch, Protoc
     let asking = program.protocol.variables(*harness).into_iter();
     job.environment.extend(asking.map(|(name, value)| (name.to_owned(), value)));
     let launch = Launch {
+        harness: Some(*harness),
         cwd: brief.workspace.to_string(),
         model: brief.model.as_ref().map(ToString::to_string),
         mode: mode(*harness, *preset),
@@ -180,6 +181,8 @@ struct AgentHarness {
     /// Orders whose fate is not known yet.
     unsettled: FuturesUnordered<BoxFuture<'static, Option<Settled>>>,
     spent: Spent,
+    /// Lines that nobody understood.
+    unrecognised: u32,
     exit: Option<Exit>,
 }
 
@@ -235,6 +238,7 @@ impl AgentHarness {
             asked: VecDeque::new(),
             unsettled: FuturesUnordered::new(),
             spent: Spent::default(),
+            unrecognised: 0,
             exit: None,
         }
     }

@@ -11,6 +11,7 @@ use tracing::debug;
 use super::answering::Asked;
 use super::{AgentHarness, What};
 use crate::driving::Report;
+use crate::driving::agents::limits::UNRECOGNISED_TOLD_MAX;
 use crate::driving::agents::{Exit, Told};
 use crate::sources::process_table::ProcessTable;
 use crate::sources::processes;
@@ -67,7 +68,14 @@ impl AgentHarness {
             Driven::Refused { what, why } => {
                 self.tell.warn(format!("the agent refused to {what}: {why}")).await;
             }
-            Driven::Unrecognised { text } => debug!(%text, "an agent's line is not known"),
+            Driven::Version { version } => self.tell.tell(Report::Version { version }).await,
+            Driven::Unrecognised { text } => {
+                debug!(%text, "an agent's line is not known");
+                self.unrecognised += 1;
+                if self.unrecognised <= UNRECOGNISED_TOLD_MAX {
+                    self.tell.tell(Report::Unrecognised { text }).await;
+                }
+            }
             Driven::ModeChanged { mode } => debug!(%mode, "an agent's mode"),
             // It has none of its own that could be told apart from ours.
             Driven::Woke => debug!("an agent began to work by itself"),
@@ -128,6 +136,7 @@ impl AgentHarness {
             Driven::BatchHeld => Report::BatchHeld { turn },
             Driven::Ready
             | Driven::VendorSession { .. }
+            | Driven::Version { .. }
             | Driven::Woke
             | Driven::Spent(_)
             | Driven::ModeChanged { .. }
@@ -158,6 +167,7 @@ impl AgentHarness {
             | Driven::RequestWithdrawn { .. }
             | Driven::Ready
             | Driven::VendorSession { .. }
+            | Driven::Version { .. }
             | Driven::Woke
             | Driven::Spent(_)
             | Driven::ModeChanged { .. }
