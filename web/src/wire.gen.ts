@@ -160,6 +160,10 @@ export interface Card {
   usage: UsageView;
   /** The agent's own id for the session. */
   vendorId: string;
+  /** The client's version. */
+  version?: string;
+  /** How that stands to the versions that were tested, for a person: `tested`, `newer than tested (2.1.325 to 2.1.326)`. */
+  versionNote?: string;
   where?: ProcessView;
 }
 
@@ -205,6 +209,20 @@ export interface ChatTools {
   sessionId: string;
   stream?: boolean;
   toolCalls: ToolDecision[];
+}
+
+export interface ClientVersion {
+  /** How it stands to the versions that were tested. */
+  note?: string;
+  version: string;
+}
+
+/** A client, as sessions on the board and its own words show it. */
+export interface ClientView {
+  harness: Harness;
+  /** Messages and lines that could not be read. */
+  unrecognised: number;
+  versions: ClientVersion[];
 }
 
 /** Somebody was first. */
@@ -351,6 +369,8 @@ export interface Health {
   caughtUp: boolean;
   /** Changes shown so far. */
   changes: number;
+  /** What was heard of each client. */
+  clients: ClientView[];
   /** Hooks that were longer than what is kept of one: all but their longest parts was taken. */
   cut?: number;
   /** Entries that could never be written. */

@@ -52,7 +52,8 @@ impl Tested {
         let newest = self.0.last().map_or("", |(_, newest)| newest);
         Some(format!(
             "{product} {version} can't be driven: Quarterdeck was tested with {}. Install {product} \
-             {newest}, or update Quarterdeck. Started in a terminal, it is on the board all the same.",
+             {newest} and name its program in config.toml, or update Quarterdeck. Started in a \
+             terminal, it is on the board all the same.",
             self.spelled()
         ))
     }

@@ -126,6 +126,7 @@ test("a session's page shows its transcript by pages, live, and nothing of it is
   expect(await page.locator("main img, main script, main a[href^='javascript']").count()).toBe(0);
   const aside = page.locator(".session-aside");
   expect(await aside.innerText()).toContain("because a rule says so.");
+  expect(await aside.innerText()).toContain("2.1.330, newer than tested (2.1.325 to 2.1.326)");
   expect(await aside.locator(".run").count()).toBe(3);
   expect(await aside.locator('.run[data-outcome="running"]').count()).toBe(1);
   await aside.getByRole("button", { name: "Copy the command" }).click();

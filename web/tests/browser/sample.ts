@@ -71,6 +71,8 @@ export function card(id: string, group: Group, state: string, more: Partial<Card
     title: `Session ${id}`,
     cwd: "/home/ada/work/atlas",
     branch: "main",
+    version: "2.1.330",
+    versionNote: "newer than tested (2.1.325 to 2.1.326)",
     mode: "default",
     agentState,
     monitorView: { state: "idle" },

@@ -1,4 +1,4 @@
-//! What Claude Code says, and how to answer it. Known: 2.1.325 (terminal, `-p`, stdio control).
+//! What Claude Code says, and how to answer it. Known: 2.1.325 and 2.1.326 (terminal, `-p`, stdio control).
 //!
 //! Sources, most telling first: the live registry `sessions/<pid>.json`, hooks, stdio control
 //! messages, transcripts (each subagent has its own file), telemetry logs, the end of a process.

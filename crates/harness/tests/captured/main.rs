@@ -14,4 +14,5 @@ mod story;
 mod table;
 mod timeline;
 mod truth;
+mod versions;
 mod without;

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::{Outcome, World};
 
@@ -47,6 +47,34 @@ fn a_healthy_set_up_has_nothing_bad() {
     }
     let told = world.run(&["doctor"]).expect(0).out;
     assert!(told.contains("ok     daemon") && told.contains("claude_code"), "{told}");
+}
+
+#[test]
+fn a_clients_version_is_told_beside_the_tested_ones_and_what_could_not_be_read() {
+    let world = World::new();
+    let line = r#"{"type":"user","uuid":"u1","sessionId":"s1","version":"2.1.999","cwd":"/w","timestamp":"2026-11-18T08:00:00.000Z","message":{"role":"user","content":"hello"}}"#;
+    let file = world.write("home/.claude/projects/-w/s1.jsonl", &format!("{line}\n"));
+    let _daemon = world.daemon();
+    for event in ["UserPromptSubmit", "BrandNewHook"] {
+        world.hook(json!({"session_id": "s1", "hook_event_name": event, "prompt": "hello",
+            "transcript_path": file, "cwd": "/w"}));
+    }
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let told = loop {
+        let outcome = world.run(&["doctor", "--json"]);
+        let report = outcome.json();
+        let checks = report["checks"].as_array().expect("checks");
+        let client = checks.iter().find(|check| check["check"] == "client");
+        let reason = client.and_then(|client| client["reason"].as_str());
+        if let Some(reason) = reason.filter(|reason| reason.contains("2.1.999")) {
+            let verdict = client.map(|client| &client["verdict"]);
+            assert_eq!(verdict, Some(&json!("ok")), "a newer version is no alarm");
+            break reason.to_owned();
+        }
+        assert!(Instant::now() < deadline, "{report:#}");
+    };
+    assert!(told.starts_with("Claude Code: 2.1.999, newer than tested (2.1.325 to "), "{told}");
+    assert!(told.ends_with("1 message could not be read"), "{told}");
 }
 
 #[test]
