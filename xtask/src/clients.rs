@@ -20,7 +20,7 @@ pub fn install() -> Result<()> {
 
 /// Grok Build's package holds its program compressed; its own installer, which is a package of its
 /// own and names platforms that are not published, would unpack it into each home.
-fn unpack_grok(folder: &Path) -> Result<()> {
+pub fn unpack_grok(folder: &Path) -> Result<()> {
     if folder.join("grok").exists() {
         return Ok(());
     }
@@ -54,6 +54,6 @@ pub fn ccusage() -> Result<PathBuf> {
     Ok(program.canonicalize()?)
 }
 
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests").join(name)
 }

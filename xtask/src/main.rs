@@ -6,6 +6,7 @@
 mod clients;
 mod debian;
 mod fuzz;
+mod latest;
 mod npm;
 mod page;
 mod prices;
@@ -24,6 +25,9 @@ cargo xtask test     format, clippy, every test, the page's in a browser too; en
                      `N passed, N failed`
 cargo xtask ci       what a landing runs: the same
 cargo xtask clients  install the real agents the tests run, as pinned in tests/clients
+cargo xtask clients --latest
+                     install the newest versions beside them, say what they have that we do not
+                     know, and run the live tests with them
 cargo xtask bench session
                      transitions a second, bytes a session, a million sessions
 cargo xtask bench store
@@ -72,6 +76,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] | ["ci"] => test(),
         ["clients"] => clients::install(),
+        ["clients", "--latest"] => latest::latest(),
         ["bench", "session"] => run("cargo", &["bench", "--package", "qd-session"]),
         ["bench", "store"] => run("cargo", &["bench", "--package", "qd-store"]),
         ["page"] => page::test().and_then(Counts::judged),

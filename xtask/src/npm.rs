@@ -26,6 +26,21 @@ pub fn install(folder: &Path) -> Result<()> {
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
+/// Installs what `package.json` asks for, whatever a lock file would say.
+pub fn update(folder: &Path) -> Result<()> {
+    eprintln!("$ npm install   (in {})", folder.display());
+    let status = Command::new("npm")
+        .arg("install")
+        .args(&ARGUMENTS[1..])
+        .current_dir(folder)
+        .status()
+        .context("cannot run npm: install Node.js 20 or newer with npm")?;
+    if !status.success() {
+        bail!("npm install in {} failed: {status}", folder.display());
+    }
+    Ok(())
+}
+
 /// What decides what is installed, word by word: no hash to get wrong.
 fn wanted(folder: &Path) -> Result<String> {
     let read = |name: &str| {
