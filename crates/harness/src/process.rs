@@ -17,6 +17,8 @@ pub struct ProcessReport {
     exited: Option<bool>,
     /// It was looked for and not found.
     missing: Option<bool>,
+    /// It took its registry file away before it left.
+    pub removed: Option<bool>,
     #[serde(alias = "exit_code", alias = "code")]
     pub exit_code: Option<i32>,
 }

@@ -63,7 +63,7 @@ pub fn find(places: &[Place]) -> (Vec<FoundFile>, Vec<Trouble>) {
             PlaceKind::Journal => {
                 search.look_for(place, FileKind::Journal, Some(place.path.clone()));
             }
-            PlaceKind::Registry | PlaceKind::Locks | PlaceKind::Socket => {}
+            PlaceKind::Registry | PlaceKind::Jobs | PlaceKind::Locks | PlaceKind::Socket => {}
         }
         // By their bytes; part by part would take ten times as long.
         search.files[begin..].sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));

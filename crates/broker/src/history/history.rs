@@ -84,7 +84,10 @@ impl History {
                 .into_iter()
                 .filter(|place| match place.kind {
                     PlaceKind::Transcripts | PlaceKind::Data | PlaceKind::Journal => true,
-                    PlaceKind::Registry | PlaceKind::Locks | PlaceKind::Socket => false,
+                    PlaceKind::Registry
+                    | PlaceKind::Jobs
+                    | PlaceKind::Locks
+                    | PlaceKind::Socket => false,
                 })
                 .collect(),
             index: None,

@@ -22,7 +22,7 @@ use qd_session::moment::Timestamp;
 use tokio::sync::mpsc;
 
 use self::reading::Reading;
-use self::registry::Registered;
+use self::registry::{Departure, Registered};
 use super::places::Place;
 use super::processes::{Process, Processes};
 use super::tail::{Position, Restart};
@@ -57,9 +57,10 @@ pub struct FileSignal {
 }
 
 impl FileSignal {
-    /// The file's name, as text for [`Self::signal`].
+    /// The file's name, as text for [`Self::signal`]: where it says what the signal is.
     pub fn file(&self) -> Option<Cow<'_, str>> {
-        (self.channel == Channel::Transcript).then(|| self.path.to_string_lossy())
+        let is_job = self.channel == Channel::Registry && self.path.ends_with("state.json");
+        (self.channel == Channel::Transcript || is_job).then(|| self.path.to_string_lossy())
     }
 
     /// As a handler takes it.
@@ -133,6 +134,7 @@ pub struct Files {
 struct Holder {
     path: Arc<Path>,
     registered: Registered,
+    departure: Departure,
 }
 
 impl Files {
@@ -194,8 +196,8 @@ impl Files {
                 heard = self.heard.recv() => self.ready.extend(heard?),
                 ended = self.processes.next_end() => {
                     let holder = ended.and_then(|process| self.registered.remove(&process));
-                    if let Some(Holder { path, registered }) = holder {
-                        return Some(self.exited(path, &registered));
+                    if let Some(Holder { path, registered, departure }) = holder {
+                        return Some(self.exited(path, &registered, departure));
                     }
                 }
             }
@@ -225,31 +227,37 @@ impl Files {
                         let notice = FileNotice::NotObserved { process };
                         self.ready.push_front(Heard::News(News::Notice(notice)));
                     }
-                    let holder = Holder { path: signal.path.clone(), registered };
+                    let (path, departure) = (signal.path.clone(), Departure::Sudden);
+                    let holder = Holder { path, registered, departure };
                     self.registered.insert(process, holder);
                 }
                 Some(News::Signal(signal))
             }
             Heard::Unregistered(path, registered) => {
                 if registered.is_foreign() {
-                    return Some(self.exited(path, &registered));
+                    return Some(self.exited(path, &registered, Departure::Tidy));
                 }
                 let process = registered.process?;
                 if process.is_alive() {
                     // The client tidies up before it leaves.
                     let observed = self.processes.observe(process).is_ok();
-                    self.registered.insert(process, Holder { path, registered });
+                    let departure = Departure::Tidy;
+                    self.registered.insert(process, Holder { path, registered, departure });
                     return (!observed)
                         .then_some(News::Notice(FileNotice::NotObserved { process }));
                 }
                 self.processes.forget(process);
                 self.registered.remove(&process);
-                (!self.ended.contains(&process)).then(|| self.exited(path, &registered))
+                let departure = match path.exists() {
+                    true => Departure::Sudden,
+                    false => Departure::Tidy,
+                };
+                (!self.ended.contains(&process)).then(|| self.exited(path, &registered, departure))
             }
         }
     }
 
-    fn exited(&mut self, path: Arc<Path>, registered: &Registered) -> News {
+    fn exited(&mut self, path: Arc<Path>, registered: &Registered, departure: Departure) -> News {
         if self.ended.len() >= ENDED_PROCESSES_MAX {
             self.ended.pop_front();
         }
@@ -259,7 +267,7 @@ impl Files {
             channel: Channel::Process,
             at: (self.now)(),
             path,
-            payload: registered.exited(),
+            payload: registered.exited(departure),
             position: None,
         })
     }

@@ -25,6 +25,9 @@ pub enum PlaceKind {
     Transcripts,
     /// A directory with one small file for each running session.
     Registry,
+    /// A directory with a folder for each background session of a client, and what its supervisor
+    /// says of it in there.
+    Jobs,
     /// A directory with one file for each session that is open, locked by the process that has it.
     Locks,
     /// A socket that a daemon of the client listens on.
@@ -53,7 +56,7 @@ impl Place {
     pub fn channel(&self) -> Option<Channel> {
         match self.kind {
             PlaceKind::Transcripts => Some(Channel::Transcript),
-            PlaceKind::Registry => Some(Channel::Registry),
+            PlaceKind::Registry | PlaceKind::Jobs => Some(Channel::Registry),
             PlaceKind::Locks | PlaceKind::Socket | PlaceKind::Data | PlaceKind::Journal => None,
         }
     }
@@ -70,6 +73,8 @@ impl Place {
             (Harness::GeminiCli, PlaceKind::Transcripts) => |dir| {
                 dir.iter().count() <= 3 && dir.iter().nth(1).is_none_or(|name| name == "chats")
             },
+            // <job>
+            (_, PlaceKind::Jobs) => |dir| dir.iter().count() <= 1,
             _ => |_| false,
         }
     }
@@ -82,6 +87,7 @@ impl Place {
                 let pid = file.file_stem().unwrap_or_default().as_encoded_bytes();
                 is(file, "json") && !pid.is_empty() && pid.iter().all(u8::is_ascii_digit)
             },
+            (_, PlaceKind::Jobs) => |file| file.iter().count() == 2 && file.ends_with("state.json"),
             (Harness::Codex, PlaceKind::Transcripts) => |file| {
                 let name = file.file_name().unwrap_or_default().as_encoded_bytes();
                 is(file, "jsonl") && name.starts_with(b"rollout-")
@@ -147,7 +153,12 @@ pub fn folder_of(
 pub fn places_in(harness: Harness, folder: &Path) -> Vec<Place> {
     let kinds: &[(PlaceKind, &str)] = match harness {
         Harness::ClaudeCode => {
-            &[(PlaceKind::Registry, "sessions"), (PlaceKind::Transcripts, "projects")]
+            // What a supervisor says of a job comes before the workers that it lost.
+            &[
+                (PlaceKind::Jobs, "jobs"),
+                (PlaceKind::Registry, "sessions"),
+                (PlaceKind::Transcripts, "projects"),
+            ]
         }
         Harness::Codex => &[
             (PlaceKind::Transcripts, "sessions"),
@@ -182,7 +193,8 @@ mod tests {
 
     #[test]
     fn everything_is_below_the_home_unless_said_otherwise() {
-        let usual = "ClaudeCode Registry /home/ann/.claude/sessions
+        let usual = "ClaudeCode Jobs /home/ann/.claude/jobs
+            ClaudeCode Registry /home/ann/.claude/sessions
             ClaudeCode Transcripts /home/ann/.claude/projects
             Codex Transcripts /home/ann/.codex/sessions
             Codex Locks /home/ann/.codex/thread-writer-locks
@@ -204,7 +216,8 @@ mod tests {
                 ("GEMINI_CLI_HOME", "/g"),
                 ("XDG_DATA_HOME", "/d"),
             ],
-            "ClaudeCode Registry /c/sessions
+            "ClaudeCode Jobs /c/jobs
+            ClaudeCode Registry /c/sessions
             ClaudeCode Transcripts /c/projects
             Codex Transcripts /x/sessions
             Codex Locks /x/thread-writer-locks
@@ -232,6 +245,11 @@ mod tests {
         assert!(wants(registry, "4711.json"));
         for other in ["4711.c0ffee.key", "4711.json.tmp", ".json", "x.json", "sub/4711.json"] {
             assert!(!wants(registry, other), "{other}");
+        }
+        let jobs = at(Harness::ClaudeCode, PlaceKind::Jobs);
+        assert!(wants(jobs, "becd625e/state.json"));
+        for other in ["state.json", "pins.json", "becd625e/timeline.jsonl", "a/b/state.json"] {
+            assert!(!wants(jobs, other), "{other}");
         }
         let claude = at(Harness::ClaudeCode, PlaceKind::Transcripts);
         assert!(wants(claude, "-home-ann-acme/0c59.jsonl"));

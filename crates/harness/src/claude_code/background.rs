@@ -79,6 +79,11 @@ impl Background {
         self.tasks.push(Task { id: crate::excerpt::head(task, 128).into(), is_agent });
     }
 
+    /// Nothing is left of what another process had launched.
+    pub fn none_left(&mut self) {
+        *self = Self { told: true, ..Self::default() };
+    }
+
     pub fn settled(&mut self, task: &str) {
         self.tasks.retain(|known| *known.id != *task);
     }

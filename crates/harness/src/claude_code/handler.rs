@@ -3,7 +3,7 @@
 //! Invariant: what is not understood changes nothing. It is noted with its session where that is
 //! known, and counted where it is not; it never makes a session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use qd_session::id::AgentId;
@@ -35,6 +35,9 @@ const STREAMS_MAX: usize = 64;
 /// Most processes whose session is remembered, to notice that one has gone over to another.
 const PIDS_MAX: usize = 256;
 
+/// Most stopped background sessions remembered.
+const STOPPED_MAX: usize = 256;
+
 /// Longest id that is believed to be one.
 const ID_BYTES_MAX: usize = 256;
 
@@ -43,6 +46,8 @@ pub struct Handler {
     sessions: BTreeMap<Arc<str>, Terminals>,
     streams: BTreeMap<Arc<str>, Stream>,
     pids: BTreeMap<u64, Arc<str>>,
+    /// Background sessions that their supervisor has stopped: a lost worker is not replaced.
+    stopped: BTreeSet<Arc<str>>,
     echoes: Echoes,
     unrecognised: u64,
 }
@@ -172,6 +177,9 @@ impl Handler {
         let Some(id) = id(file.session_id.as_deref()) else {
             return self.not_understood(signal, None);
         };
+        if file.is_unassigned() {
+            return Vec::new();
+        }
         let mut notes = Notes::of(signal, id.clone()).stamped(registry::changed_at(&file));
         let whose = file.pid.map_or(Whose::Prompt(None), Whose::Process);
         self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
@@ -200,16 +208,29 @@ impl Handler {
         sightings
     }
 
-    /// A background session whose worker was lost is over when its supervisor says so.
+    /// A background session whose worker was lost is over when its supervisor says so, and not
+    /// while that one says that another is on its way. What it says makes no session.
     fn job(&mut self, signal: &Signal<'_>) -> Vec<Sighting> {
         let job = payload::read::<wire::Job>(signal.payload).unwrap_or_default();
-        let known = id(job.session_id.as_deref()).filter(|id| self.sessions.contains_key(id));
-        let Some(id) = known.filter(|_| job.state.as_deref() == Some("stopped")) else {
-            return Vec::new();
+        let Some(id) = id(job.session_id.as_deref()) else { return Vec::new() };
+        let is_stopped = job.state.as_deref() == Some("stopped");
+        match is_stopped {
+            true => {
+                while self.stopped.len() >= STOPPED_MAX && !self.stopped.contains(&id) {
+                    self.stopped.pop_first();
+                }
+                self.stopped.insert(id.clone())
+            }
+            false => self.stopped.remove(&id),
         };
         let mut notes = Notes::of(signal, id.clone());
-        if let Some(terminals) = self.sessions.get_mut(&id) {
-            terminals.all().for_each(|session| session.release_end(&mut notes));
+        let sessions = self.sessions.get_mut(&id).into_iter().flat_map(Terminals::all);
+        for session in sessions {
+            match job.state.as_deref() {
+                Some("stopped") => session.release_end(&mut notes),
+                Some("crashed" | "resuming") => session.worker_announced(notes.now),
+                Some(_) | None => {}
+            }
         }
         notes.into_sightings()
     }
@@ -324,8 +345,10 @@ impl Handler {
             Some(pid) if !matches!(seen, ProcessSighting::Missing) => Whose::Process(pid),
             Some(_) | None => Whose::Prompt(None),
         };
+        // Whoever takes its file away leaves for good; a lost worker's stays.
+        let is_lost = report.removed != Some(true) && !self.stopped.contains(&id);
         self.with_terminal(signal, &mut notes, whose, |terminal, notes, _| {
-            process(terminal, notes, seen, report.exit_code);
+            process(terminal, notes, seen, report.exit_code, is_lost);
             true
         });
         notes.into_sightings()
@@ -393,6 +416,7 @@ fn process(
     notes: &mut Notes,
     seen: ProcessSighting,
     exit_code: Option<i32>,
+    is_lost: bool,
 ) {
     match seen {
         ProcessSighting::Seen(process) => {
@@ -409,7 +433,7 @@ fn process(
             }
             if leaves {
                 // Its supervisor starts another for the same session.
-                let respawns = terminal.is_job;
+                let respawns = terminal.is_job && is_lost;
                 session.leaving = Some(Leaving { exit_code, respawns });
             }
         }

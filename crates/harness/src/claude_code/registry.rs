@@ -168,14 +168,15 @@ fn idle(session: &mut Session, notes: &mut Notes, first: bool) {
     // A moment of being busy that is over before it was told was none.
     let was_busy = !session.drop_held_work(notes.at);
     let is_settled = (session.is_idle() || !was_busy) && session.requests.is_empty();
-    let delegated = session.delegates();
+    // A worker that replaces another begins idle, and may go on with what was cut off.
+    let delegated = session.delegates() || session.takes_over(notes.now);
     let mut told = session.requests.resolutions_until(notes, notes.at);
     told.extend(session.subagents_over(notes));
     let background = session.background.registry_idle();
     let end = Fact::TurnCompleted { last_message: None, background, cut_off: false };
     told.push(notes.sighting(&AgentId::MAIN, end));
     session.rest(notes.at);
-    if first || (is_settled && !delegated) {
+    if !delegated && (first || is_settled) {
         session.release(notes);
         notes.add(told);
         return;

@@ -34,7 +34,16 @@ const HELD_MAX: usize = 128;
 const LEAVING_MS: u64 = 1_000;
 
 /// How long the supervisor of background sessions may take to replace a worker. It waits 10 s.
-const RESPAWN_MS: u64 = 30_000;
+const RESPAWN_MS: u64 = 60_000;
+
+/// The same, once the supervisor has said that it is about to: it may have to try again.
+const ANNOUNCED_MS: u64 = 600_000;
+
+/// How long a worker that replaces another needs to take up what that one left.
+const TAKE_OVER_MS: u64 = 5_000;
+
+/// The work in the background that a lost worker leaves: another one is started.
+const WORKER: &str = "worker";
 
 /// Most subagents whose start was told.
 const SUBAGENTS_MAX: usize = 64;
@@ -47,7 +56,7 @@ pub struct Session {
     pub background: Background,
     pub holders: Holders,
     pub registered: Registered,
-    /// Another process has the session open, too.
+    /// Another process has the session open, too, or had until a moment ago.
     pub shared: bool,
     /// It is known which process this is, so that its end is not guessed.
     pub process_known: bool,
@@ -71,6 +80,8 @@ pub struct Session {
     held: Vec<Held>,
     /// The session's end, if nothing is heard of it by then.
     ending: Option<Held>,
+    /// When a worker came in the place of one that was lost.
+    replaced_at: Option<Timestamp>,
     subagents: Vec<Arc<str>>,
     about: About,
 }
@@ -154,6 +165,10 @@ impl Session {
     /// A process opened it again: it is at its prompt, whatever the last one left unfinished.
     /// Where another may still hold it, what that one waits for is left alone.
     pub fn resumed(&mut self, notes: &mut Notes, alone: bool) {
+        if self.takes_over(notes.now) {
+            // It may go on by itself with what was cut off; the registry tells.
+            return;
+        }
         if !alone && !self.requests.is_empty() {
             return;
         }
@@ -231,7 +246,7 @@ impl Session {
         self.release(notes);
         self.forget(notes);
         self.idle = true;
-        self.background.launched("worker");
+        self.background.launched(WORKER);
         notes.afterwards(|notes| {
             notes.tell_main(Fact::LlmStarted);
             let background = Some(1);
@@ -239,6 +254,26 @@ impl Session {
             notes.tell_next(&AgentId::MAIN, end);
         });
         self.ends_in(notes, RESPAWN_MS);
+    }
+
+    /// Its supervisor says that another worker is on its way.
+    pub fn worker_announced(&mut self, now: Timestamp) {
+        if let Some(ending) = &mut self.ending {
+            ending.due = ending.due.max(now.plus_ms(ANNOUNCED_MS));
+        }
+    }
+
+    /// Another process has it open now; perhaps in the place of a worker that was lost.
+    pub fn opened_again(&mut self, now: Timestamp) {
+        if self.ending.take().is_some() {
+            self.background.none_left();
+            self.replaced_at = Some(now);
+        }
+    }
+
+    /// A worker came just now in the place of one that was lost.
+    pub fn takes_over(&self, now: Timestamp) -> bool {
+        self.replaced_at.is_some_and(|at| now.ms_since(at) <= TAKE_OVER_MS)
     }
 
     /// An end that was held back is certain.

@@ -85,7 +85,7 @@ impl Terminals {
                 prompt.and_then(|prompt| self.of_prompt(prompt)).or_else(|| self.only_open())?
             }
         };
-        let shared = self.is_open_beside(at);
+        let shared = self.is_open_beside(at) || self.was_left_beside(at, now);
         let terminal = &mut self.list[at];
         terminal.session.shared = shared;
         terminal.session.process_known = terminal.pid.is_some();
@@ -172,7 +172,7 @@ impl Terminals {
             self.list.truncate(1);
             let first = &mut self.list[0];
             (first.pid, first.key, first.left_at) = (Some(pid), None, None);
-            first.session.stays();
+            first.session.opened_again(now);
             return Some(0);
         }
         if self.list.len() == TERMINALS_MAX {
@@ -239,6 +239,12 @@ impl Terminals {
         let mut found = self.list.iter().enumerate().filter(|(_, one)| wanted(one));
         let (at, _) = found.next()?;
         found.next().is_none().then_some(at)
+    }
+
+    /// What another process wrote last may come now, and name nobody.
+    fn was_left_beside(&self, at: usize, now: Timestamp) -> bool {
+        let mut others = self.list.iter().enumerate().filter(|(other, _)| *other != at);
+        others.any(|(_, one)| one.left_at.is_some_and(|left| now.ms_since(left) <= BACK_MS))
     }
 
     fn is_open_beside(&self, at: usize) -> bool {
@@ -422,28 +428,102 @@ mod tests {
         story.registry_of(2_050, 7, "busy", "").wait_until(4_000).shows("session_ended");
     }
 
+    /// The registry file of a worker for a background job.
+    fn worker(story: &mut Story, at: u64, pid: u64, session: &str, status: Option<&str>) {
+        let mut file = json!({"pid": pid, "sessionId": session, "procStart": "99", "kind": "bg",
+            "entrypoint": "cli", "jobId": "j", "statusUpdatedAt": super::super::story::START + at});
+        if let Some(status) = status {
+            file["status"] = status.into();
+        }
+        let text = file.to_string();
+        story.signal(at, Channel::Registry, Direction::FromAgent, None, text.as_bytes());
+    }
+
+    /// What its supervisor writes of the job.
+    fn job(story: &mut Story, at: u64, state: &str) {
+        let text = json!({"sessionId": "s1", "state": state, "tempo": "blocked"}).to_string();
+        let file = Some("/home/ann/.claude/jobs/j/state.json");
+        story.signal(at, Channel::Registry, Direction::FromAgent, file, text.as_bytes());
+    }
+
+    /// A background session that waits for a permission, with no terminal attached.
+    fn in_the_background() -> Story {
+        let mut story = Story::new();
+        job(&mut story, 0, "working");
+        assert!(story.is_empty(), "a job alone is no session");
+        worker(&mut story, 100, 7, "s1", Some("busy"));
+        story.hook_of(200, "7", prompt("p1")).shows("thinking");
+        story.hook_of(500, "7", bash("PreToolUse", "c7"));
+        let file = json!({"pid": 7, "sessionId": "s1", "procStart": "99", "jobId": "j",
+            "status": "waiting", "waitingFor": "permission prompt",
+            "statusUpdatedAt": super::super::story::START + 600});
+        let text = file.to_string();
+        story.signal(600, Channel::Registry, Direction::FromAgent, None, text.as_bytes());
+        story.wait_until(9_000).shows("needs_permission");
+        story
+    }
+
     #[test]
     fn a_background_session_outlives_the_worker_that_is_replaced() {
-        let worker = |pid: u64, at: u64, status: &str| {
-            json!({"pid": pid, "sessionId": "s1", "procStart": "99", "kind": "bg", "jobId": "j",
-                "status": status, "statusUpdatedAt": super::super::story::START + at})
-            .to_string()
-        };
-        let tell = |story: &mut Story, at: u64, file: Option<&str>, text: &str| {
-            story.signal(at, Channel::Registry, Direction::FromAgent, file, text.as_bytes());
-        };
-        let mut story = Story::new();
-        tell(&mut story, 100, None, &worker(7, 50, "idle"));
-        story.hook_of(200, "7", prompt("p1")).shows("thinking");
-        story.exited_of(1_000, 7).shows("delegating");
-        tell(&mut story, 12_000, None, &worker(8, 11_900, "idle"));
-        story.wait_until(60_000).shows("idle");
+        let mut story = in_the_background();
+        story.exited_of(10_000, 7).shows("delegating").waits_for(0);
+        // It begins under a name of its own, idle, and goes on by itself.
+        worker(&mut story, 22_000, 8, "another", None);
+        worker(&mut story, 23_000, 8, "s1", None);
+        worker(&mut story, 23_050, 8, "s1", Some("idle"));
+        story.hook_of(23_100, "8", json!({"hook_event_name": "SessionStart", "source": "resume"}));
+        story.shows("delegating");
+        worker(&mut story, 23_200, 8, "s1", Some("busy"));
+        story.wait_until(24_500).shows("thinking").never_showed("idle");
+        story.hook_of(
+            25_000,
+            "8",
+            json!({"hook_event_name": "Stop", "background_tasks": [],
+            "last_assistant_message": "Done."}),
+        );
+        story.wait_until(60_000).shows("task_complete");
+    }
+
+    #[test]
+    fn a_replaced_worker_that_has_nothing_to_do_is_at_its_prompt() {
+        let mut story = in_the_background();
+        story.exited_of(10_000, 7).shows("delegating");
+        worker(&mut story, 22_000, 8, "s1", Some("idle"));
+        story.wait_until(24_000).shows("idle");
         story.exited_of(61_000, 8).shows("delegating");
-        let stopped = json!({"sessionId": "s1", "state": "stopped"}).to_string();
-        tell(&mut story, 62_000, Some("jobs/j/state.json"), &stopped);
+        job(&mut story, 62_000, "stopped");
         story.shows("session_ended");
-        let mut story = Story::new();
-        tell(&mut story, 100, None, &worker(7, 50, "busy"));
-        story.exited_of(1_000, 7).wait_until(40_000).shows("session_ended");
+    }
+
+    #[test]
+    fn a_lost_worker_that_nobody_replaces_ends_its_session() {
+        let mut story = in_the_background();
+        story.exited_of(10_000, 7).wait_until(69_000).shows("delegating");
+        story.wait_until(71_000).shows("session_ended");
+        // Its supervisor says that it tries: that may take long.
+        let mut story = in_the_background();
+        story.exited_of(10_000, 7);
+        job(&mut story, 10_100, "crashed");
+        story.wait_until(300_000).shows("delegating");
+        worker(&mut story, 301_000, 8, "s1", Some("idle"));
+        story.wait_until(303_000).shows("idle");
+    }
+
+    #[test]
+    fn a_worker_of_a_stopped_session_is_not_waited_for() {
+        let mut story = in_the_background();
+        job(&mut story, 9_900, "stopped");
+        story.exited_of(10_000, 7).shows("session_ended").never_showed("delegating");
+        // It is taken up again later.
+        job(&mut story, 20_000, "working");
+        worker(&mut story, 21_000, 8, "s1", Some("idle"));
+        story.exited_of(30_000, 8).shows("delegating");
+        // It took its file away and left, whatever its job says.
+        let mut story = in_the_background();
+        let left = json!({"sessionId": "s1", "pid": 7, "procStart": "99", "exited": true,
+            "removed": true});
+        let from = Direction::FromAgent;
+        story.signal(10_000, Channel::Process, from, None, left.to_string().as_bytes());
+        story.shows("session_ended").never_showed("delegating");
     }
 }

@@ -212,6 +212,14 @@ pub struct Registry {
     pub job_id: Option<String>,
 }
 
+impl Registry {
+    /// A worker of a background job begins under a name of its own, and takes up the job's session
+    /// a moment later: with its first status.
+    pub fn is_unassigned(&self) -> bool {
+        self.job_id.is_some() && self.status.is_none() && self.removed != Some(true)
+    }
+}
+
 /// `jobs/<id>/state.json`: what the client's own supervisor says of a background session.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -23,7 +23,7 @@ use crate::limits::{
     FILE_TURN_BYTES, HALF_LINES_BYTES_MAX, HEAD_BYTES, HEAD_LINE_BYTES_MAX, HISTORY_AGE_MS,
     LOOK_AGAIN_FOR_MS, TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES,
 };
-use crate::sources::places::Place;
+use crate::sources::places::{Place, PlaceKind};
 use crate::sources::tail::{Piece, Position, Progress, Seen, Tail, TailReader, open};
 use crate::sources::watch::{Change, ChangeKind, Root, Tells, Watch};
 
@@ -37,6 +37,8 @@ pub struct Reading {
     half_lines_bytes: usize,
     lively: Lively,
     registries: BTreeMap<Arc<Path>, Entry>,
+    /// What was told of each background session.
+    jobs: BTreeMap<Arc<Path>, Vec<u8>>,
     /// Files with something to read, each once, in turn.
     queue: VecDeque<Arc<Path>>,
     queued: BTreeSet<Arc<Path>>,
@@ -89,6 +91,7 @@ impl Reading {
             half_lines_bytes: 0,
             lively: Lively::new(),
             registries: BTreeMap::new(),
+            jobs: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
             window: vec![0; WINDOW_BYTES],
@@ -155,7 +158,8 @@ impl Reading {
         self.take_notices();
         for Change { path, .. } in self.watch.take_changes() {
             match self.place(&path) {
-                Some((_, Channel::Registry)) => self.read_registry(&path),
+                Some((_, PlaceKind::Registry)) => self.read_registry(&path),
+                Some((_, PlaceKind::Jobs)) => self.read_job(&path),
                 Some(_) if self.tails.contains_key(&path) => self.enqueue(path),
                 Some(_) => {
                     let Ok(metadata) = fs::metadata(&path) else { continue };
@@ -191,13 +195,17 @@ impl Reading {
         self.take_notices();
         for Change { path, kind } in self.watch.take_changes() {
             match (self.place(&path), kind) {
-                (Some((_, Channel::Registry)), ChangeKind::Gone) => {
+                (Some((_, PlaceKind::Jobs)), ChangeKind::Gone) => {
+                    self.jobs.remove(&path);
+                }
+                (Some((_, PlaceKind::Jobs)), _) => self.read_job(&path),
+                (Some((_, PlaceKind::Registry)), ChangeKind::Gone) => {
                     let entry = self.registries.remove(&path);
                     if let Some(registered) = entry.and_then(|entry| entry.registered) {
                         self.outbox.put(0, Heard::Unregistered(path, registered));
                     }
                 }
-                (Some((_, Channel::Registry)), _) => self.read_registry(&path),
+                (Some((_, PlaceKind::Registry)), _) => self.read_registry(&path),
                 (Some(_), ChangeKind::Gone) => {
                     self.headless.remove(&path);
                     self.lively.forget(&path);
@@ -287,7 +295,8 @@ impl Reading {
     }
 
     fn read_lines(&mut self, path: &Arc<Path>) -> Progress {
-        let Some((harness, channel)) = self.place(path) else { return Progress::Waiting };
+        let Some((harness, _)) = self.place(path) else { return Progress::Waiting };
+        let channel = Channel::Transcript;
         if self.headless.remove(path) {
             self.read_head(harness, channel, path);
         }
@@ -385,8 +394,8 @@ impl Reading {
     }
 
     fn read_registry(&mut self, path: &Arc<Path>) {
-        let Some((harness, channel)) = self.place(path) else { return };
-        let at = (self.now)();
+        let Some((harness, _)) = self.place(path) else { return };
+        let (at, channel) = ((self.now)(), Channel::Registry);
         let fresh =
             || Entry { bytes: Vec::new(), registered: None, missing_at: None, illegible: false };
         let notice = match registry::read(harness, path) {
@@ -423,6 +432,19 @@ impl Reading {
         }
     }
 
+    /// What cannot be read says nothing: its workers are observed anyway.
+    fn read_job(&mut self, path: &Arc<Path>) {
+        let Some((harness, _)) = self.place(path) else { return };
+        let Ok(Some(payload)) = registry::read_job(path) else { return };
+        if self.jobs.get(path) == Some(&payload) {
+            return;
+        }
+        self.jobs.insert(path.clone(), payload.clone());
+        let (at, channel, path) = ((self.now)(), Channel::Registry, path.clone());
+        let signal = FileSignal { harness, channel, at, path, payload, position: None };
+        self.outbox.put(signal.payload.len(), Heard::News(News::Signal(signal)));
+    }
+
     fn next_missing(&self) -> Option<Duration> {
         let due = self.registries.values().filter_map(|entry| entry.missing_at).min()?;
         Some(Duration::from_millis(due.ms_since((self.now)()).max(1)))
@@ -441,9 +463,9 @@ impl Reading {
         }
     }
 
-    fn place(&self, path: &Path) -> Option<(Harness, Channel)> {
+    fn place(&self, path: &Path) -> Option<(Harness, PlaceKind)> {
         let place = self.places.iter().find(|place| path.starts_with(&place.path))?;
-        Some((place.harness, place.channel()?))
+        Some((place.harness, place.kind))
     }
 
     fn is_history(&self, seen: Seen) -> bool {

@@ -35,6 +35,15 @@ enum Domain {
     Unknown,
 }
 
+/// How a process left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Departure {
+    /// It took its file away first.
+    Tidy,
+    /// Its file is still there: it was killed.
+    Sudden,
+}
+
 impl Registered {
     /// Only the client's own goodbye, the removal of its file, tells the end of this one.
     pub fn is_foreign(&self) -> bool {
@@ -48,8 +57,11 @@ impl Registered {
     }
 
     /// What a process watcher says of it.
-    pub fn exited(&self) -> Vec<u8> {
+    pub fn exited(&self, departure: Departure) -> Vec<u8> {
         let mut signal = json!({ "sessionId": self.session, "exited": true });
+        if departure == Departure::Tidy {
+            signal["removed"] = true.into();
+        }
         if let Some(pid) = self.pid {
             signal["pid"] = pid.into();
         }
@@ -131,4 +143,22 @@ fn pid_domain() -> String {
 #[cfg(not(target_os = "linux"))]
 fn pid_domain() -> String {
     "linux".to_owned()
+}
+
+/// What the supervisor of a background session says of it: whose session, and in which state. The
+/// file has more, prompts and settings among it, which goes nowhere. None while it is being written.
+pub fn read_job(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    open(path)?.0.take(REGISTRY_BYTES_MAX).read_to_end(&mut bytes)?;
+    let job = serde_json::from_slice::<Job>(&bytes).ok();
+    Ok(job.map(|Job { session_id, state }| {
+        json!({ "sessionId": session_id, "state": state }).to_string().into_bytes()
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Job {
+    session_id: String,
+    state: String,
 }
