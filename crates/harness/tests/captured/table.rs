@@ -33,6 +33,9 @@ fn name(event: &AgentEvent) -> String {
             FailureKind::UsageLimit => "turn_failed_limit",
         },
         Fact::TurnCompleted { background: Some(1..), .. } => "turn_completed_with_background",
+        Fact::TurnCompleted { last_message: None, background: Some(0), .. } => {
+            "turn_completed_without_background"
+        }
         Fact::TurnCompleted { last_message: None, .. } => "turn_completed_silently",
         Fact::TurnCompleted { last_message: Some(text), cut_off, .. } => {
             let turn = FinishedTurn { last_message: Some(text), cut_off: *cut_off };

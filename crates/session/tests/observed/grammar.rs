@@ -9,7 +9,7 @@ use qd_session::monitor::{
 };
 
 /// Every event a row may name. A session has one tool call, one request, one process.
-pub const NAMES: [&str; 41] = [
+pub const NAMES: [&str; 42] = [
     "session_started",
     "user_prompt",
     "turn_started",
@@ -31,6 +31,7 @@ pub const NAMES: [&str; 41] = [
     "turn_completed",
     "turn_completed_asking",
     "turn_completed_silently",
+    "turn_completed_without_background",
     "turn_completed_with_background",
     "turn_failed",
     "turn_failed_unexplained",
@@ -111,6 +112,7 @@ pub fn event(name: &str, at: Timestamp) -> AgentEvent {
         "turn_completed" => completed(Some("All done."), Some(0)),
         "turn_completed_asking" => completed(Some("Which one do you want?"), None),
         "turn_completed_silently" => completed(None, None),
+        "turn_completed_without_background" => completed(None, Some(0)),
         "turn_completed_with_background" => completed(Some("It runs in the background."), Some(1)),
         "turn_failed" => failed(FailureKind::Other),
         "turn_failed_unexplained" => Fact::TurnFailed { failure: Failure::UNEXPLAINED },
