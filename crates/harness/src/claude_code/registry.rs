@@ -95,7 +95,8 @@ pub fn take(session: &mut Session, notes: &mut Notes, file: &Registry) {
     if let Some(pid) = file.pid {
         notes.tell_main(Fact::ProcessSeen { process: process_key(pid, file.proc_start.as_ref()) });
     }
-    if let Some(started_at) = file.started_at.map(Timestamp) {
+    // Who is busy has not just started: that would look like rest until its work is told.
+    if let Some(started_at) = file.started_at.map(Timestamp).filter(|_| !is_busy) {
         // It may have been resumed after an end that named no process.
         let started = Fact::SessionStarted { process: None };
         notes.tell_at(started_at, &AgentId::MAIN, started);
@@ -352,6 +353,51 @@ mod tests {
             .shows("task_complete")
             .wait_until(2_000)
             .shows("task_complete");
+    }
+
+    #[test]
+    fn who_is_first_heard_of_as_busy_is_not_at_rest() {
+        Story::new()
+            .registry(900, 100, "busy", "")
+            .wait_until(1_300)
+            .shows("thinking")
+            .never_showed("idle");
+    }
+
+    #[test]
+    fn who_waits_for_a_person_has_not_written_the_totals() {
+        let mut story = Story::new();
+        story.registry(900, 850, "waiting", "permission prompt").shows("needs_permission");
+        let line = json!({"type": "cost-state", "sessionId": "s1"}).to_string();
+        let (channel, from) = (crate::Channel::Transcript, crate::Direction::FromAgent);
+        story.signal(1_000, channel, from, None, line.as_bytes());
+        story.wait_until(9_000).shows("needs_permission");
+    }
+
+    #[test]
+    fn a_command_of_the_persons_own_is_work_without_a_prompt() {
+        Story::new()
+            .registry(100, 50, "idle", "")
+            .shows("idle")
+            .registry(5_000, 4_900, "busy", "")
+            .wait_until(6_000)
+            .shows("thinking")
+            .stop(9_000, "It says hi.")
+            .registry(9_200, 9_100, "idle", "")
+            .wait_until(10_000)
+            .shows("task_complete");
+    }
+
+    #[test]
+    fn a_panel_that_the_person_opened_needs_nobody() {
+        Story::prompted()
+            .stop(500, "Done.")
+            .registry(900, 850, "idle", "")
+            .shows("task_complete")
+            .registry(5_000, 4_900, "waiting", "dialog open")
+            .wait_until(9_000)
+            .shows("task_complete")
+            .waits_for(0);
     }
 
     #[test]

@@ -227,9 +227,11 @@ impl Session {
     }
 
     /// The client wrote its totals, as it does when it leaves. Where nothing will tell better,
-    /// that is believed if no word of it follows.
+    /// that is believed if no word of it follows. Who waits for a person has not left: another
+    /// process did.
     pub fn totals_written(&mut self, notes: &mut Notes) {
-        if self.hooks_known || self.shared || self.registered.is_panel() {
+        let waits = self.registered.is_panel() || self.registered.waits_since().is_some();
+        if self.hooks_known || self.shared || waits {
             return;
         }
         self.ends_in(notes, LEAVING_MS);
