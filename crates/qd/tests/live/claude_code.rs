@@ -3,6 +3,7 @@
 //! transcript says for what.
 
 mod acting;
+mod background;
 mod by_hand;
 mod elsewhere;
 mod hidden_dialog;
