@@ -527,6 +527,20 @@ mod tests {
     }
 
     #[test]
+    fn a_subagent_that_the_client_does_not_list_any_more_has_ended() {
+        let start =
+            json!({"hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore"});
+        let stop = json!({"hook_event_name": "Stop", "last_assistant_message": "Done.",
+            "background_tasks": []});
+        Story::prompted()
+            .hook(400, start)
+            .shows("delegating")
+            .hook(5_000, stop)
+            .wait_until(6_000)
+            .shows("task_complete");
+    }
+
+    #[test]
     fn a_subagents_request_after_the_main_stop_needs_you() {
         let sub = |event: &str| {
             json!({"hook_event_name": event, "agent_id": "a1", "agent_type": "Explore",

@@ -356,6 +356,24 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_before_a_turn_that_background_work_wakes_is_not_shown() {
+        let subagent = |event: &str| json!({"hook_event_name": event, "agent_id": "a1", "agent_type": "Explore"});
+        let stop = json!({"hook_event_name": "Stop", "last_assistant_message": "Somebody is on it.",
+            "background_tasks": [{"id": "a1", "type": "subagent", "status": "running"}]});
+        Story::prompted()
+            .hook(400, subagent("SubagentStart"))
+            .hook(500, stop)
+            .registry(600, 550, "busy", "")
+            .wait_until(1_500)
+            .shows("delegating")
+            .hook(5_000, subagent("SubagentStop"))
+            .registry(5_050, 5_040, "idle", "")
+            .prompt(5_700, "p2", "<task-notification>\n<task-id>a1</task-id>")
+            .shows("thinking")
+            .never_showed("task_complete");
+    }
+
+    #[test]
     fn who_is_first_heard_of_as_busy_is_not_at_rest() {
         Story::new()
             .registry(900, 100, "busy", "")

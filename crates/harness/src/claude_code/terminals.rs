@@ -428,6 +428,18 @@ mod tests {
         story.registry_of(2_050, 7, "busy", "").wait_until(4_000).shows("session_ended");
     }
 
+    #[test]
+    fn the_totals_of_a_process_that_left_end_nothing_of_the_other() {
+        let mut story = Story::new();
+        story.registry_of(100, 7, "idle", "").registry_of(2_000, 8, "idle", "").shows("idle");
+        let from = Direction::FromAgent;
+        let removed = json!({"pid": 7, "sessionId": "s1", "removed": true}).to_string();
+        story.signal(5_000, Channel::Registry, from, None, removed.as_bytes());
+        let totals = json!({"type": "cost-state", "sessionId": "s1"}).to_string();
+        story.signal(5_100, Channel::Transcript, from, None, totals.as_bytes());
+        story.wait_until(9_000).shows("idle").never_showed("session_ended");
+    }
+
     /// The registry file of a worker for a background job.
     fn worker(story: &mut Story, at: u64, pid: u64, session: &str, status: Option<&str>) {
         let mut file = json!({"pid": pid, "sessionId": session, "procStart": "99", "kind": "bg",
