@@ -276,7 +276,10 @@ fn assistant(session: &mut Session, notes: &mut Notes, line: &Line<'_>, agent: &
     if message.model.as_deref() == Some("<synthetic>") {
         // "No response requested.": the client closes a turn that a resume found open, also where
         // it goes on in another process.
-        return if session.shared { () } else { session.turn_ending(notes, None, false) };
+        if !session.shared {
+            session.turn_ending(notes, None, false);
+        }
+        return;
     }
     if agent.is_main() {
         session.compaction_ended(notes);
