@@ -40,11 +40,11 @@ pub use self::clock::{SET_BACK_TOLD, SetBack};
 use self::commit::{Pending, Writing};
 use self::driving::{Deck, fresh_seed, reported};
 use self::errands::{Done, Errands};
-use self::handle::{Beside, Gather, Order, TranscriptFolders, Waited};
 pub use self::handle::{
-    Archiving, Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence, SpawnWanted,
-    Waiter,
+    Archiving, Board, Change, Delivered, Gone, Handle, Health, News as BoardNews, Presence,
+    SpawnWanted, Waiter,
 };
+use self::handle::{Beside, Gather, Order, TranscriptFolders, Waited};
 use self::held::{Coming, Held, let_go_next};
 use self::tap::Tap;
 pub use self::tap::{RawSignal, Tapped};

@@ -159,22 +159,25 @@ const READERS: [(&str, &str); 4] = [
 
 /// Whether a script of the operator's own posts hooks in vain: it says nothing of it itself.
 pub fn posts(about: &About) -> Option<Finding> {
-    const CHECK: &str = "posted hooks";
     let RefusedHooks { without_token, wrong_token, broken } = about.refused_hooks;
-    if without_token + wrong_token > 0 {
-        let reason = format!(
+    let unauthorised = (without_token + wrong_token > 0).then(|| {
+        format!(
             "{without_token} hooks were posted to /api/live/hook without a token and {wrong_token} \
              with a wrong one (401): a script of yours reports to nobody"
-        );
-        let advice = "give curl the token: -H \"Authorization: Bearer $(cat $(qd token --scope \
-                      ingest --path))\"; see docs/hooks-by-hand.md";
-        return Some(Finding::warn(CHECK, reason).advise(advice));
-    }
-    (broken > 0).then(|| {
-        let reason = format!("{broken} bodies posted to /api/live/hook were no hooks (400)");
-        Finding::warn(CHECK, reason)
-            .advise("post what the agent writes to the hook's input; see docs/hooks-by-hand.md")
-    })
+        )
+    });
+    let advice = match &unauthorised {
+        Some(_) => {
+            "give curl the token: -H \"Authorization: Bearer $(cat $(qd token --scope ingest \
+             --path))\"; see docs/hooks-by-hand.md"
+        }
+        None => "post what the agent writes to the hook's input; see docs/hooks-by-hand.md",
+    };
+    let broken = (broken > 0)
+        .then(|| format!("{broken} bodies posted to /api/live/hook were no hooks (400)"));
+    let reasons: Vec<String> = unauthorised.into_iter().chain(broken).collect();
+    let finding = || Finding::warn("posted hooks", reasons.join("; ")).advise(advice);
+    (!reasons.is_empty()).then(finding)
 }
 
 /// Whether something that agents said was too long to be kept.

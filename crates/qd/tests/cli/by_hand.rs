@@ -110,8 +110,11 @@ fn without_the_line_for_the_token_the_doctor_says_so() {
     world.fires(&settings, "Stop", &hook("Stop", &json!({})));
     world.script(&script.replace("$(cat ~/.local/state/quarterdeck/tokens/ingest)", "old"));
     world.fires(&settings, "Stop", &hook("Stop", &json!({})));
+    world.script(&script);
+    world.fires(&settings, "Stop", "no JSON");
     assert_eq!(world.states(), [""; 0]);
     let told = world.posted().expect("a warning");
+    assert!(told.contains("1 bodies"), "{told}");
     assert!(told.contains("1 hooks were posted to /api/live/hook without a token and 1"), "{told}");
     assert!(told.contains("hooks-by-hand.md"), "{told}");
 }
