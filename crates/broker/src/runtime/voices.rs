@@ -100,13 +100,13 @@ impl Runtime {
     fn note_other_caller(&mut self, program: &str) {
         let callers = &mut self.health.other_callers;
         if !callers.contains_key(program) {
+            if callers.len() >= OTHER_CALLERS_MAX {
+                return;
+            }
             info!(
                 program,
                 "another program runs our hooks; it is not held, and has no card of theirs"
             );
-            if callers.len() >= OTHER_CALLERS_MAX {
-                return;
-            }
         }
         *callers.entry(program.to_owned()).or_default() += 1;
     }
