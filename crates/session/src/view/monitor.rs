@@ -58,8 +58,8 @@ pub fn view_driven(machine: &Machine) -> MonitorView {
     }
 }
 
-/// The view of a session that somebody else started. A question or a plan that is open is a tool in use: the seed's monitor
-/// has no word for it.
+/// The view of a session that somebody else started. A question or a plan that is open is a tool in
+/// use: the seed's monitor has no word for it.
 pub fn view(monitor: &Monitor) -> MonitorView {
     if matches!(monitor.life(), Life::Ended { .. }) {
         return MonitorView::Exited;
