@@ -126,16 +126,21 @@ fn product_of(process: Process, user: u32, home: &Path) -> Option<&'static Produ
     if folder.uid() != user {
         return None;
     }
-    let line = process.command_line()?;
-    let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-    let words: Vec<&str> =
-        words.iter().map(|word| &**word).filter(|word| !word.is_empty()).collect();
-    let product = Product::of_command(&words)?;
+    let product = started_as(process)?;
     // Whoever runs agents with another home has another daemon for them, or wants none.
     let is_home = |its: String| followed(Path::new(&its)).as_deref() == Some(home);
     let is_of_home = process.variable("HOME").is_none_or(is_home);
     let product = Some(product).filter(|_| is_of_home)?;
     (!product.is_common_word || process.tty().is_some()).then_some(product)
+}
+
+/// The product that a process was started as, by its command line.
+pub(super) fn started_as(process: Process) -> Option<&'static Product> {
+    let line = process.command_line()?;
+    let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let words: Vec<&str> =
+        words.iter().map(|word| &**word).filter(|word| !word.is_empty()).collect();
+    Product::of_command(&words)
 }
 
 fn found_one(

@@ -18,6 +18,7 @@ use qd_harness::Harness;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::agent_processes::started_as;
 use super::links::followed;
 use super::places::{Place, folder_of, places_in};
 use super::processes::Process;
@@ -212,9 +213,7 @@ fn scout(home: &Path, heard: &Receiver<(Harness, Process)>, tell: &mpsc::Sender<
     // Those that ran hooks, and whose folder was told.
     let mut told = BTreeSet::new();
     loop {
-        for process in new_processes(&mut looks) {
-            let Some(folder) = ClientFolder::of_any_client(home, process) else { continue };
-            looks.insert(process.pid, CLIENT_LOOKS);
+        for folder in new_folders(home, &mut looks) {
             if tell.blocking_send(folder).is_err() {
                 return;
             }
@@ -236,6 +235,27 @@ fn scout(home: &Path, heard: &Receiver<(Harness, Process)>, tell: &mpsc::Sender<
             }
         }
     }
+}
+
+/// The folders of clients that were not met before.
+fn new_folders(home: &Path, looks: &mut BTreeMap<u32, u32>) -> Vec<ClientFolder> {
+    let mut found = Vec::new();
+    for process in new_processes(looks) {
+        let folder = ClientFolder::of_any_client(home, process);
+        match &folder {
+            Some(_) => looks.insert(process.pid, CLIENT_LOOKS),
+            // It asks whether its folder is trusted, say, for as long as nobody answers.
+            None if is_client(process) => looks.insert(process.pid, 0),
+            None => continue,
+        };
+        found.extend(folder);
+    }
+    found
+}
+
+fn is_client(process: Process) -> bool {
+    let harness = started_as(process).and_then(|product| product.harness);
+    harness.is_some_and(|harness| MOVABLE.contains(&harness))
 }
 
 /// Processes of this user that were not looked at often enough. One that is new may be about to
@@ -336,6 +356,31 @@ mod tests {
         fs::remove_dir_all(&at).expect("removed");
         assert_eq!((inherited, anothers, codex, ended), (None, None, None, None));
         assert_eq!(own, Some(claude(at)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_client_is_looked_at_until_it_says_which_folder_it_uses() {
+        let at = folder("trust");
+        fs::create_dir_all(at.join("work/sessions")).expect("a folder");
+        symlink("/bin/sleep", at.join("claude")).expect("a link");
+        let mut client = Command::new(at.join("claude"));
+        client.arg("1000").env("CLAUDE_CONFIG_DIR", at.join("work")).env("HOME", &at);
+        let mut client = client.stdin(Stdio::null()).spawn().expect("a process");
+        let mut looks = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for _ in 0..2 * CLIENT_LOOKS {
+            waiting.extend(new_folders(&at, &mut looks));
+        }
+        let entry = at.join(format!("work/sessions/{}.json", client.id()));
+        fs::write(&entry, format!(r#"{{"pid":{}}}"#, client.id())).expect("written");
+        let found = new_folders(&at, &mut looks);
+        let again = new_folders(&at, &mut looks);
+        client.kill().expect("killed");
+        client.wait().expect("gone");
+        fs::remove_dir_all(&at).expect("removed");
+        assert_eq!((waiting, again), (Vec::new(), Vec::new()));
+        assert_eq!(found, [claude(at.join("work"))]);
     }
 
     #[cfg(target_os = "linux")]
