@@ -370,7 +370,12 @@ impl Reading {
                 let lock = locks.join(thread).with_extension("lock");
                 (!lock.exists()).then(|| thread.to_owned())
             }
-            _ => None,
+            Harness::GeminiCli
+            | Harness::KiloCode
+            | Harness::Cline
+            | Harness::Opencode
+            | Harness::Acp
+            | Harness::Native => None,
         }
     }
 
