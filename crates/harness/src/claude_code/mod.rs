@@ -2,6 +2,8 @@
 //!
 //! Sources, most telling first: the live registry `sessions/<pid>.json`, hooks, stdio control
 //! messages, transcripts (each subagent has its own file), telemetry logs, the end of a process.
+//! Of background sessions their supervisor says in `jobs/<id>/state.json` whether they go on; its
+//! other files hold secrets, and nobody reads them.
 //! All name the session by the same id. Stdio messages that name none belong to their stream:
 //! where several streams share a handler, `Signal::file` tells them apart.
 //!
@@ -14,6 +16,8 @@
 //! - Esc and a rejected dialog fire no hook; the transcript and the registry tell.
 //! - `Stop` with background tasks is no end; `SubagentStop` of no type is a compaction's.
 //! - A prompt typed while a tool runs is queued and starts no turn.
+//! - A background session has a worker, which is replaced when it is killed: the same session.
+//! - A panel that the person opened is a `waiting` registry, and needs nobody.
 //! - One session may be open in several processes at once: each has its own requests, calls and
 //!   turn (`terminals`). Where hooks tell no process, `holders` counts kinds of them.
 
