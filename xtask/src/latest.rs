@@ -40,8 +40,9 @@ const CLIENTS_VARIABLE: &str = "QD_TEST_CLIENTS";
 fn install(pinned: &Path, newest: &Path) -> Result<()> {
     let mut package = json(&pinned.join("package.json"))?;
     for kind in KINDS {
-        for (_, version) in package[kind].as_object_mut().into_iter().flatten() {
-            *version = Value::from("latest");
+        for (name, version) in package[kind].as_object_mut().into_iter().flatten() {
+            let held = HELD.iter().find(|(held, _)| name == held);
+            *version = Value::from(held.map_or("latest", |(_, range)| range));
         }
     }
     fs::create_dir_all(newest)?;
@@ -53,6 +54,9 @@ fn install(pinned: &Path, newest: &Path) -> Result<()> {
     npm::update(newest)?;
     unpack_grok(&newest.join("node_modules/@xai-official/grok-linux-x64/bin"))
 }
+
+/// Those of which a newer major version is another program to us, with a handler of its own to be.
+const HELD: [(&str, &str); 1] = [("cline", "^2")];
 
 const KINDS: [&str; 2] = ["dependencies", "optionalDependencies"];
 

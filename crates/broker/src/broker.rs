@@ -642,10 +642,6 @@ impl Broker {
     /// Whether it told anything new.
     fn journal(&mut self, id: &SessionId, entry: Entry, outputs: &mut Vec<Output>) -> bool {
         let is_new = self.apply(id, &entry);
-        if let Event::Observed { event } = &entry.event {
-            let harness = self.roster.get(id).map(|tracked| tracked.harness);
-            harness.map(|harness| self.clients.entry(harness).or_default().hear(&event.fact));
-        }
         if is_new {
             outputs.push(Output::Append(entry));
         }
@@ -656,6 +652,9 @@ impl Broker {
     fn apply(&mut self, id: &SessionId, entry: &Entry) -> bool {
         let tracked = self.roster.get_mut(id).expect("a session is known before it is told of");
         self.woken += usize::from(tracked.session.is_resting());
+        if let Event::Observed { event } = &entry.event {
+            self.clients.entry(tracked.harness).or_default().hear(&event.fact);
+        }
         let session = tracked.session.wake();
         let before = session.clone();
         session.apply(entry);
