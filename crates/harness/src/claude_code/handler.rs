@@ -384,13 +384,13 @@ impl Handler {
     }
 
     fn not_understood(&mut self, signal: &Signal<'_>, session: Option<&str>) -> Vec<Sighting> {
-        self.unrecognised = self.unrecognised.saturating_add(1);
         let named = match session {
             Some(session) => Some(session.to_owned()),
             None => payload::read::<wire::Named>(signal.payload)
                 .and_then(|named| named.session_id.or(named.session_id_of_file)),
         };
         let Some(id) = id(named.as_deref()).filter(|id| self.sessions.contains_key(id)) else {
+            self.unrecognised = self.unrecognised.saturating_add(1);
             return Vec::new();
         };
         let text = unrecognised(signal.payload);

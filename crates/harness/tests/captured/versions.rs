@@ -49,8 +49,12 @@ fn what_is_called_tested_was_recorded_or_runs_in_the_tests() {
     }
     for harness in Harness::ALL {
         let tested = harness.tested();
-        let ends: BTreeSet<String> =
-            tested.0.iter().flat_map(|(oldest, newest)| [*oldest, *newest]).map(Into::into).collect();
+        let ends: BTreeSet<String> = tested
+            .0
+            .iter()
+            .flat_map(|(oldest, newest)| [*oldest, *newest])
+            .map(Into::into)
+            .collect();
         let tried = match tested.0 {
             [] => continue,
             _ => tried.remove(&harness).unwrap_or_default(),
