@@ -34,13 +34,13 @@ pub struct RefusedHooks {
 impl HookPosts {
     /// A hook was refused for this.
     pub fn refused(&self, refusal: &Refusal) {
-        let count = match refusal {
-            Refusal::NoToken => &self.0.without_token,
-            Refusal::WrongToken | Refusal::TooManyGuesses => &self.0.wrong_token,
-            Refusal::BrokenHook | Refusal::Unreadable => &self.0.broken,
-            _ => return,
+        let Counts { without_token, wrong_token, broken } = &*self.0;
+        let add = |count: &AtomicU64, is_one: bool| {
+            count.fetch_add(u64::from(is_one), Ordering::Relaxed);
         };
-        count.fetch_add(1, Ordering::Relaxed);
+        add(without_token, matches!(refusal, Refusal::NoToken));
+        add(wrong_token, matches!(refusal, Refusal::WrongToken | Refusal::TooManyGuesses));
+        add(broken, matches!(refusal, Refusal::BrokenHook | Refusal::Unreadable));
     }
 
     pub fn view(&self) -> RefusedHooks {

@@ -9,7 +9,7 @@ use qd_store::{Batch, Journal, Receipt, Written};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::handle::{self, Delivered, News, SpawnReply, Waited};
+use super::handle::{self, ArchiveReply, Delivered, News, SpawnReply, Waited};
 use crate::broker::{NotFound, Output};
 use crate::desk::{Errand, Taken};
 use crate::driving::Job;
@@ -27,7 +27,7 @@ pub struct Pending {
     pub waits: Vec<(Box<hook_intake::Frame>, oneshot::Sender<Waited>)>,
     pub dismissals: Vec<oneshot::Sender<Result<(), NotFound>>>,
     /// Those who want to know which sessions were put into History, or back.
-    pub archives: Vec<(Vec<SessionId>, oneshot::Sender<Result<Vec<SessionId>, NotFound>>)>,
+    pub archives: Vec<(Vec<SessionId>, ArchiveReply)>,
     /// Frames from the socket.
     pub frames: Vec<hook_intake::FrameId>,
     /// Frames from the spool.

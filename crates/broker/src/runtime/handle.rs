@@ -319,7 +319,7 @@ pub enum Order {
     },
     Archive {
         wanted: Archiving,
-        reply: oneshot::Sender<Result<Vec<SessionId>, NotFound>>,
+        reply: ArchiveReply,
     },
     Answer {
         answering: Box<Answering>,
@@ -352,6 +352,8 @@ pub struct SpawnWanted {
 }
 
 pub type SpawnReply = oneshot::Sender<Result<SessionId, Unspawned>>;
+
+pub type ArchiveReply = oneshot::Sender<Result<Vec<SessionId>, NotFound>>;
 
 impl Handle {
     pub(super) fn new(orders: mpsc::Sender<Order>, places: &[Place]) -> Self {

@@ -158,7 +158,11 @@ mod tests {
         let mut driver = protocol.driver(Launch { harness: Some(harness), ..Launch::default() });
         let asked = driver.start().into_iter().find_map(|output| match output {
             Output::Write(line) => serde_json::from_str::<Value>(&line).ok(),
-            _ => None,
+            Output::Start(_)
+            | Output::CloseInput
+            | Output::Terminate
+            | Output::Report(_)
+            | Output::GiveUp(_) => None,
         });
         let answer = answer(&asked.expect("a greeting"));
         driver.handle_line(Timestamp(0), answer.to_string().as_bytes())
