@@ -321,7 +321,9 @@ fn silenced(now: Timestamp, monitor: &Monitor, verdict: Verdict) -> Verdict {
     let last_word = monitor.last_word();
     match monitor.life() {
         // Days count, whether the machine was awake or not.
-        Life::Unobserved if now.ms_since(last_word) >= UNOBSERVED_KEPT_MS => {
+        Life::Unobserved
+            if last_word > Timestamp::ZERO && now.ms_since(last_word) >= UNOBSERVED_KEPT_MS =>
+        {
             let (label, ended) =
                 ("Not heard of for a week", Stamp { at: last_word, ..Stamp::NEVER });
             Verdict::new(Group::Delivered, SubState::SESSION_ENDED, label, ended)
