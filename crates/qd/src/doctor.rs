@@ -66,7 +66,7 @@ async fn examine(paths: &Paths) -> Vec<Finding> {
     findings.extend(files::policy(paths));
     findings.extend(models::models(paths));
     findings.push(agents::found(paths));
-    findings.extend(about.iter().flat_map(|about| agents::clients(about)));
+    findings.extend(about.iter().flat_map(agents::clients));
     findings.extend(about.as_ref().map(agents::folders));
     findings.extend(agents::hooks());
     findings.push(agents::forwarder());

@@ -121,10 +121,8 @@ impl Board {
     }
 
     fn learn(&mut self, mut summary: Value) {
-        self.unreadable = match summary["unreadable"].take() {
-            Value::Array(agents) => agents,
-            _ => Vec::new(),
-        };
+        let unreadable = serde_json::from_value(summary["unreadable"].take());
+        self.unreadable = unreadable.unwrap_or_default();
     }
 
     /// A card that was looked up. It may have left the board meanwhile.
