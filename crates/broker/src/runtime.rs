@@ -64,7 +64,7 @@ use crate::limits::{CHANGES_KEPT, IN_FLIGHT_MAX, ORDERS_PER_TURN, RECORDS_PER_RE
 use crate::policy_file::PolicyFile;
 use crate::private_places::PrivatePlaces;
 use crate::sources::agent_processes::{AgentProcess, AgentScan};
-use crate::sources::client_folders::{ClientFolder, ClientFolders, ClientScout, Origin};
+use crate::sources::client_folders::{ClientFolder, ClientFolders, ClientScout, FolderOrigin};
 use crate::sources::codex_daemons::CodexDaemons;
 use crate::sources::doorbell::{Doorbell, Rings};
 use crate::sources::files::{FileNotice, Files, News};
@@ -120,10 +120,10 @@ impl Settings {
     fn folders(&self) -> (ClientFolders, Vec<Place>) {
         let (mut folders, mut more) = (ClientFolders::default(), Vec::new());
         for folder in ClientFolder::all(&self.home, &self.environment) {
-            folders.add(folder, Origin::Environment);
+            folders.add(folder, FolderOrigin::Environment);
         }
         for folder in &self.client_folders {
-            more.extend(folders.add(folder.clone(), Origin::Config).unwrap_or_default());
+            more.extend(folders.add(folder.clone(), FolderOrigin::Config).unwrap_or_default());
         }
         (folders, more)
     }
@@ -633,7 +633,9 @@ impl Runtime {
     /// A live client keeps its files here.
     fn follow(&mut self, folder: ClientFolder) -> Result<(), Error> {
         let (harness, path) = (folder.harness, folder.path.clone());
-        let Some(places) = self.folders.add(folder, Origin::RunningClient) else { return Ok(()) };
+        let Some(places) = self.folders.add(folder, FolderOrigin::RunningClient) else {
+            return Ok(());
+        };
         info!(harness = harness.name(), path = %path.display(), "a client keeps its files here");
         self.files.follow(&places);
         self.holders.follow(&places);

@@ -40,7 +40,7 @@ pub struct ClientFolder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub enum Origin {
+pub enum FolderOrigin {
     /// By the daemon's own environment.
     Environment,
     /// By `[places]` in config.toml.
@@ -56,7 +56,7 @@ pub enum Origin {
 pub struct FolderView {
     pub harness: Harness,
     pub path: String,
-    pub origin: Origin,
+    pub origin: FolderOrigin,
 }
 
 /// Those that are followed, each once wherever links lead.
@@ -69,12 +69,12 @@ pub struct ClientFolders {
 struct Known {
     folder: ClientFolder,
     real: PathBuf,
-    origin: Origin,
+    origin: FolderOrigin,
 }
 
 impl ClientFolders {
     /// The places of a folder that was not followed before; none if it was, or too many are.
-    pub fn add(&mut self, folder: ClientFolder, origin: Origin) -> Option<Vec<Place>> {
+    pub fn add(&mut self, folder: ClientFolder, origin: FolderOrigin) -> Option<Vec<Place>> {
         let real = followed(&folder.path)?;
         let is_same = |known: &Known| known.folder.harness == folder.harness && known.real == real;
         if self.known.len() >= CLIENT_FOLDERS_MAX || self.known.iter().any(is_same) {
@@ -321,14 +321,14 @@ mod tests {
         fs::create_dir_all(at.join("real/.claude")).expect("a folder");
         symlink("real", at.join("home")).expect("a link");
         let mut folders = ClientFolders::default();
-        let places = folders.add(claude(at.join("home/.claude")), Origin::Environment);
+        let places = folders.add(claude(at.join("home/.claude")), FolderOrigin::Environment);
         let paths: Vec<PathBuf> =
             places.expect("new").into_iter().map(|place| place.path).collect();
         let below = |name: &str| at.join("home/.claude").join(name);
         assert_eq!(paths, [below("sessions"), below("projects")]);
-        assert_eq!(folders.add(claude(at.join("real/.claude")), Origin::RunningClient), None);
+        assert_eq!(folders.add(claude(at.join("real/.claude")), FolderOrigin::RunningClient), None);
         for number in 0..2 * CLIENT_FOLDERS_MAX {
-            folders.add(claude(at.join(number.to_string())), Origin::RunningClient);
+            folders.add(claude(at.join(number.to_string())), FolderOrigin::RunningClient);
         }
         assert_eq!(folders.views().len(), CLIENT_FOLDERS_MAX);
         fs::remove_dir_all(at).expect("removed");

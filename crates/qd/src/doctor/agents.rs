@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use qd_broker::sources::client_folders::{FolderView, Origin};
+use qd_broker::sources::client_folders::{FolderOrigin, FolderView};
 use qd_broker::sources::places::places;
 use qd_broker::{ClientVersion, ClientView};
 use qd_harness::other_client;
@@ -58,9 +58,9 @@ pub fn folders(about: &About) -> Finding {
     let named = |folder: &FolderView| {
         let FolderView { harness, path, origin } = folder;
         let origin = match origin {
-            Origin::Environment => "",
-            Origin::Config => " (config.toml)",
-            Origin::RunningClient => " (used by a running client)",
+            FolderOrigin::Environment => "",
+            FolderOrigin::Config => " (config.toml)",
+            FolderOrigin::RunningClient => " (used by a running client)",
         };
         format!("{} {path}{origin}", harness.name())
     };

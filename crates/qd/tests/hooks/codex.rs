@@ -24,7 +24,8 @@ while read -r line; do
     status=trusted
     printf '\n[hooks.state]\n' >> "$config"
     for event in session_start session_end user_prompt_submit pre_tool_use permission_request \
-      post_tool_use pre_compact post_compact subagent_start subagent_stop stop; do
+      post_tool_use pre_compact post_compact subagent_start subagent_stop stop \
+      pre_model_request post_model_request interrupt; do
       printf '\n[hooks.state."%s"]\ntrusted_hash = "sha256:1"\n' "$file:$event:0:0" >> "$config"
     done
     echo "{\"id\":$id,\"result\":{\"status\":\"ok\"}}" ;;
@@ -59,7 +60,7 @@ fn without_codex_the_operator_is_told_what_to_do() {
     assert!(outcome.out.contains("Hooks need review"), "{outcome:?}");
     let status = home.hooks(&["status", "codex", "--json"]).expect(0).json();
     assert_eq!(status["harnesses"][0]["state"], "partly");
-    assert_eq!(status["harnesses"][0]["untrusted"].as_array().unwrap().len(), 11);
+    assert_eq!(status["harnesses"][0]["untrusted"].as_array().unwrap().len(), 14);
     home.hooks(&["uninstall", "codex", "--yes"]).expect(0);
     assert_eq!(home.picture(), before);
 }
