@@ -30,7 +30,7 @@ impl Place {
 
     /// Appends a response of so many tokens.
     fn respond(&self, session: &str, nth: u32, output: u32) {
-        let at = "2026-03-01T10:00:00.000Z";
+        let at = jiff::Timestamp::now();
         let line = format!(
             r#"{{"type":"assistant","sessionId":"{session}","requestId":"r{nth}","timestamp":"{at}","cwd":"/w","uuid":"u{nth}","message":{{"id":"m{nth}","role":"assistant","model":"claude-opus-4-6","content":[{{"type":"text","text":"Done."}}],"stop_reason":"end_turn","usage":{{"input_tokens":100,"output_tokens":{output}}}}}}}"#
         );

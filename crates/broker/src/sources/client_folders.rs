@@ -325,7 +325,7 @@ mod tests {
         let paths: Vec<PathBuf> =
             places.expect("new").into_iter().map(|place| place.path).collect();
         let below = |name: &str| at.join("home/.claude").join(name);
-        assert_eq!(paths, [below("sessions"), below("projects")]);
+        assert_eq!(paths, [below("jobs"), below("sessions"), below("projects")]);
         assert_eq!(folders.add(claude(at.join("real/.claude")), FolderOrigin::RunningClient), None);
         for number in 0..2 * CLIENT_FOLDERS_MAX {
             folders.add(claude(at.join(number.to_string())), FolderOrigin::RunningClient);
