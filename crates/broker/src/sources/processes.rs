@@ -101,6 +101,17 @@ impl Process {
         Some(words)
     }
 
+    /// Whether it was forked and runs nothing of its own yet: until then it shows the program and
+    /// the words of its parent.
+    pub fn is_bare_fork(self) -> bool {
+        /// `PF_FORKNOEXEC` of the kernel.
+        const FORKED_NOT_EXECUTED: u64 = 0x40;
+        let stat = std::fs::read(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let flags = stat_fields(&stat).and_then(|mut fields| fields.nth(6));
+        let flags = flags.and_then(|flags| std::str::from_utf8(flags).ok()?.parse::<u64>().ok());
+        flags.is_some_and(|flags| flags & FORKED_NOT_EXECUTED != 0)
+    }
+
     /// A variable of the environment that it was started with; none where nobody may look.
     pub fn variable(self, name: &str) -> Option<String> {
         let file = std::fs::File::open(format!("/proc/{}/environ", self.pid)).ok()?;

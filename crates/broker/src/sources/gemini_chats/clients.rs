@@ -29,7 +29,8 @@ pub fn clients(project: &Path, owner: u32) -> Option<Vec<Client>> {
         }
         let Some(process) = Process::with_pid(pid) else { continue };
         let Some(command) = process.command_line() else { continue };
-        if !is_client(&command) || is_confined(pid) {
+        // What a client is about to run, a hook say, looks like the client for a moment.
+        if !is_client(&command) || process.is_bare_fork() || is_confined(pid) {
             continue;
         }
         let begin = Begin { at: process.started_at()?, resumes: resumes(&command) };
@@ -65,6 +66,10 @@ fn resumes(command: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -90,6 +95,35 @@ mod tests {
         ] {
             assert!(!is_client(command.as_bytes()), "{command}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_client_that_is_about_to_run_something_is_still_the_client() {
+        let project = std::env::temp_dir().join(format!("qd-forks-{}", std::process::id()));
+        fs::create_dir_all(&project).expect("a folder");
+        let mut client = Command::new("bash")
+            .arg0("gemini")
+            .args(["-c", "{ (read x <&3) & echo $!; wait; } 3<&0"])
+            .current_dir(&project)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let mut forked = String::new();
+        let mut output = BufReader::new(client.stdout.take().expect("its output"));
+        output.read_line(&mut forked).expect("a line");
+        let owner = rustix::process::geteuid().as_raw();
+        let found = clients(&fs::canonicalize(&project).expect("a folder"), owner);
+        let forked = Process::with_pid(forked.trim().parse().expect("a pid")).expect("it lives");
+        let seen = (forked.is_bare_fork(), forked.parent());
+        drop(client.stdin.take());
+        client.wait().expect("gone");
+        fs::remove_dir(&project).expect("removed");
+        assert_eq!(seen, (true, Some(client.id())));
+        let pids: Vec<u32> =
+            found.expect("processes").iter().map(|client| client.process.pid).collect();
+        assert_eq!(pids, [client.id()]);
     }
 
     #[test]
