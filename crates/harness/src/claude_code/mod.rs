@@ -1,4 +1,4 @@
-//! What Claude Code says, and how to answer it. Known: 2.1.325 and 2.1.326 (terminal, `-p`, stdio control).
+//! What Claude Code says, and how to answer it. Known: 2.1.325 to 2.1.327 (terminal, `-p`, stdio control).
 //!
 //! Sources, most telling first: the live registry `sessions/<pid>.json`, hooks, stdio control
 //! messages, transcripts (each subagent has its own file), telemetry logs, the end of a process.
@@ -52,4 +52,4 @@ pub use self::handler::Handler;
 use crate::version::Tested;
 
 /// Recorded and run live.
-pub const TESTED: Tested = Tested(&[("2.1.325", "2.1.326")]);
+pub const TESTED: Tested = Tested(&[("2.1.325", "2.1.327")]);
