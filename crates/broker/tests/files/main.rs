@@ -269,7 +269,9 @@ async fn a_removed_registry_file_is_an_end_once_its_process_is_gone() {
     assert_eq!(text(&signal(&mut files).await), "after");
     client.kill();
     let end = signal(&mut files).await;
-    assert_eq!((end.channel, text(&end)), (Channel::Process, client.exited("s2")));
+    // It took its file away before.
+    let left = client.exited("s2").replace("\"sessionId", "\"removed\":true,\"sessionId");
+    assert_eq!((end.channel, text(&end)), (Channel::Process, left));
 }
 
 #[tokio::test]
@@ -405,8 +407,9 @@ async fn a_client_in_a_container_ends_when_it_says_so() {
         assert_eq!(text(&signal(&mut files).await), "after");
         fs::remove_file(home.0.join(&path)).unwrap();
         let end = signal(&mut files).await;
-        let exited =
-            format!(r#"{{"exited":true,"pid":{pid},"procStart":"1","sessionId":"{session}"}}"#);
+        let exited = format!(
+            r#"{{"exited":true,"pid":{pid},"procStart":"1","removed":true,"sessionId":"{session}"}}"#
+        );
         assert_eq!((end.channel, text(&end)), (Channel::Process, exited));
         fs::remove_file(home.0.join(CLAUDE)).unwrap();
     }
