@@ -426,6 +426,22 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_is_told_late_does_not_change_when_its_request_was_asked() {
+        let mut story = Story::prompted();
+        story.bash_permission(510, "c1").wait_until(520).bash(500, "PreToolUse", "c1");
+        let asked: Vec<u64> = story
+            .wait_until(2_000)
+            .shows("needs_permission")
+            .monitor()
+            .open_requests()
+            .flat_map(|open| {
+                open.asks().map(|asked| asked.at.0 - super::super::story::START).collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(asked.first(), Some(&510), "{asked:?}");
+    }
+
+    #[test]
     fn a_call_that_ends_beside_it_leaves_a_request_open() {
         let batch = json!({"hook_event_name": "PostToolBatch",
             "tool_calls": [{"tool_use_id": "c1"}, {"tool_use_id": "c2"}]});

@@ -151,7 +151,11 @@ impl Requests {
         let Some(pending) = self.list.iter_mut().find(same) else { return };
         pending.ask.call = Some(call.clone());
         let stage = if pending.review.is_some() { Stage::UnderReview } else { Stage::Waiting };
-        notes.tell(agent, pending.kind.asked(pending.id.clone(), stage, pending.ask.clone()));
+        // It is asked when it was: a call that began before is told late, and nobody asked then.
+        let asked = pending.kind.asked(pending.id.clone(), stage, pending.ask.clone());
+        let mut told = notes.sighting(agent, asked);
+        told.event.at = told.event.at.max(pending.asked_at);
+        notes.add([told]);
     }
 
     /// When the dialog opened of which nothing else is known, if it did so by then or later. It
