@@ -69,9 +69,9 @@ impl World {
     }
 
     /// Until the turn that was begun last is over, not only the one before it.
-    async fn rests(&mut self) -> String {
+    async fn rests(&mut self) {
         self.board.until_state("thinking").await;
-        self.thread("idle").await
+        self.board.until_state("idle").await;
     }
 
     /// The call without a result, by the thread's rollout.
@@ -349,7 +349,7 @@ async fn a_refusal_says_why_into_the_turn() -> Result<()> {
 async fn a_session_is_prompted_steered_and_interrupted() -> Result<()> {
     let mut world = World::new(&[])?;
     world.goes_on("tea")?;
-    let thread = world.rests().await;
+    let thread = world.thread("idle").await;
     assert_eq!(refused(world.carry(&thread, Task::Interrupt).await), "nothing runs there");
 
     let gate = Gate::new();
@@ -421,7 +421,7 @@ async fn nobody_is_asked_from_the_next_turn_on_until_it_is_ended() -> Result<()>
 async fn a_thread_that_is_not_loaded_is_left_alone() -> Result<()> {
     let mut world = World::new(&[])?;
     world.goes_on("tea")?;
-    world.rests().await;
+    world.thread("idle").await;
     let unknown = "01900000-0000-7000-8000-000000000000";
     assert!(!world.holds(unknown));
     let prompt = Task::Prompt { text: "hello".to_owned() };
