@@ -335,10 +335,13 @@ export interface Flags {
   showSpinner: boolean;
 }
 
+/** How a folder came to be known. */
+export type FolderOrigin = "environment" | "config" | "running_client";
+
 /** A folder that is followed, for people. */
 export interface FolderView {
   harness: Harness;
-  origin: Origin;
+  origin: FolderOrigin;
   path: string;
 }
 
