@@ -328,6 +328,22 @@ enum Leaves {
     AfterTheAnswer,
 }
 
+/// Answers an errand up to where it waits for the request of a thread. What it said first.
+async fn greet_errand(socket: &mut WebSocketStream<UnixStream>) -> Value {
+    let status = json!({ "type": "active", "activeFlags": ["waitingOnApproval"] });
+    let result = json!({ "thread": { "id": "T", "status": status } });
+    let mut greeting = None;
+    for method in ["initialize", "initialized", "thread/read", "thread/resume", "thread/read"] {
+        let asked = heard(socket).await;
+        assert_eq!(asked["method"], method);
+        if asked.get("id").is_some() {
+            say(socket, json!({ "id": asked["id"], "result": result })).await;
+        }
+        greeting.get_or_insert(asked);
+    }
+    greeting.expect("it greets")
+}
+
 /// A daemon that is observed, and ends the errand's connection.
 async fn an_errand_that_is_left(leaves: Leaves) -> ErrandOutcome {
     let place = Place::new();
@@ -337,16 +353,7 @@ async fn an_errand_that_is_left(leaves: Leaves) -> ErrandOutcome {
         let mut observer = accepted(&listener).await;
         greet(&mut observer).await;
         let mut socket = accepted(&listener).await;
-        let status = json!({ "type": "active", "activeFlags": ["waitingOnApproval"] });
-        let result = json!({ "thread": { "id": "T", "status": status } });
-        let methods = ["initialize", "initialized", "thread/read", "thread/resume", "thread/read"];
-        for method in methods {
-            let asked = heard(&mut socket).await;
-            assert_eq!(asked["method"], method);
-            if asked.get("id").is_some() {
-                say(&mut socket, json!({ "id": asked["id"], "result": result })).await;
-            }
-        }
+        greet_errand(&mut socket).await;
         if leaves == Leaves::AfterTheAnswer {
             let method = "item/commandExecution/requestApproval";
             for (number, item) in [(7, "other"), (8, "c")] {
@@ -388,20 +395,9 @@ async fn a_command_for_a_person(by: Answerer) -> (ErrandOutcome, Option<Value>) 
         let mut observer = accepted(&listener).await;
         greet(&mut observer).await;
         let mut socket = accepted(&listener).await;
-        let status = json!({ "type": "active", "activeFlags": ["waitingOnApproval"] });
-        let result = json!({ "thread": { "id": "T", "status": status } });
-        let methods = ["initialize", "initialized", "thread/read", "thread/resume", "thread/read"];
-        for method in methods {
-            let asked = heard(&mut socket).await;
-            assert_eq!(asked["method"], method);
-            if method == "initialize" {
-                // Who does not say so is never told of such a command.
-                assert_eq!(asked["params"]["capabilities"]["requiredHumanApproval"], true);
-            }
-            if asked.get("id").is_some() {
-                say(&mut socket, json!({ "id": asked["id"], "result": result })).await;
-            }
-        }
+        let greeting = greet_errand(&mut socket).await;
+        // Who does not say so is never told of such a command.
+        assert_eq!(greeting["params"]["capabilities"]["requiredHumanApproval"], true);
         let method = "item/commandExecution/requestApproval";
         let params = json!({ "kind": "humanCommand", "threadId": "T", "itemId": "c" });
         say(&mut socket, json!({ "id": 8, "method": method, "params": params })).await;
