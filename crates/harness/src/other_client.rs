@@ -6,9 +6,24 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The product whose hook this is, where the payload of a hook for Claude Code shows that it is
-/// another's.
-pub fn of_claude_code_hook(payload: &[u8]) -> Option<&'static str> {
+use crate::Harness;
+
+/// The product whose hook this is, where the payload shows that it is another's than the client's
+/// that the hook was installed for.
+pub fn of_hook(installed_for: Harness, payload: &[u8]) -> Option<&'static str> {
+    match installed_for {
+        Harness::ClaudeCode => of_claude_code_hook(payload),
+        Harness::Codex
+        | Harness::GeminiCli
+        | Harness::KiloCode
+        | Harness::Cline
+        | Harness::Opencode
+        | Harness::Acp
+        | Harness::Native => None,
+    }
+}
+
+fn of_claude_code_hook(payload: &[u8]) -> Option<&'static str> {
     /// Members that Claude Code never writes.
     #[derive(Default, Deserialize)]
     #[serde(default)]

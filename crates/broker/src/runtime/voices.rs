@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qd_harness::Harness;
-use qd_harness::other_client::of_claude_code_hook;
+use qd_harness::other_client;
 use qd_harness::waiting_hook::session_named;
 use tracing::{info, warn};
 
@@ -83,17 +83,7 @@ impl Voices {
 /// The program that ran the hook, where it is not the client that the hook was installed for: as its
 /// forwarder found, or as the payload shows.
 fn other_caller(harness: Harness, frame: &Frame) -> Option<&str> {
-    let shown = || match harness {
-        Harness::ClaudeCode => of_claude_code_hook(&frame.payload),
-        Harness::Codex
-        | Harness::GeminiCli
-        | Harness::KiloCode
-        | Harness::Cline
-        | Harness::Opencode
-        | Harness::Acp
-        | Harness::Native => None,
-    };
-    frame.by.as_deref().or_else(shown)
+    frame.by.as_deref().or_else(|| other_client::of_hook(harness, &frame.payload))
 }
 
 impl Runtime {
