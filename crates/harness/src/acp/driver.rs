@@ -22,7 +22,7 @@ use super::wire::{
 };
 use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
-    called, failed, is_driven, unrecognised,
+    accepts_version, called, failed, unrecognised,
 };
 use crate::payload;
 use crate::usage::Tokens;
@@ -124,7 +124,7 @@ impl Driver {
     }
 
     fn initialized(&mut self, result: &Value, out: &mut Vec<Output>) {
-        if !is_driven(&self.launch, result["agentInfo"]["version"].as_str(), out) {
+        if !accepts_version(&self.launch, result["agentInfo"]["version"].as_str(), out) {
             return;
         }
         self.quirks = Quirks::of(result["agentInfo"]["name"].as_str().unwrap_or_default());

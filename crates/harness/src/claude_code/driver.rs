@@ -21,7 +21,7 @@ use super::wire::{
 use crate::conversation::text_in;
 use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
-    called, failed, is_driven, unrecognised,
+    accepts_version, called, failed, unrecognised,
 };
 use crate::excerpt::{self, last_message};
 use crate::payload;
@@ -244,7 +244,7 @@ impl Driver {
             .then(|| response.error.as_deref().unwrap_or("no reason given"));
         match (ask, error) {
             (Ask::Initialize, None) => {
-                if !is_driven(&self.launch, told("claude_code_version"), out) {
+                if !accepts_version(&self.launch, told("claude_code_version"), out) {
                     return;
                 }
                 self.phase = Phase::Idle;

@@ -20,7 +20,7 @@ use super::reply;
 use super::wire::{RateLimits, TurnError};
 use crate::driver::{
     Cannot, Command, Delta, GO_ON, Invocation, Launch, Mode, OPEN_MAX, Output, Report, Spending,
-    called, failed, is_driven, unrecognised,
+    accepts_version, called, failed, unrecognised,
 };
 use crate::excerpt::last_message;
 use crate::payload;
@@ -125,7 +125,7 @@ impl Driver {
         match (ask, error) {
             (Ask::Initialize, None) => {
                 let agent = message["result"]["userAgent"].as_str();
-                if !is_driven(&self.launch, agent.and_then(version_in), out) {
+                if !accepts_version(&self.launch, agent.and_then(version_in), out) {
                     return;
                 }
                 out.push(Output::Write(client::initialized()));

@@ -114,8 +114,13 @@ pub enum Cannot {
 /// What goes on with a turn that failed: the agents keep the prompt and have no word for it.
 pub(crate) const GO_ON: &str = "Continue.";
 
-/// The agent says which version it is. False where that is not driven: nothing else is to be done.
-pub(crate) fn is_driven(launch: &Launch, version: Option<&str>, out: &mut Vec<Output>) -> bool {
+/// Reports the version that the agent names. False if that version is not driven: the driver has
+/// given up then.
+pub(crate) fn accepts_version(
+    launch: &Launch,
+    version: Option<&str>,
+    out: &mut Vec<Output>,
+) -> bool {
     let Some(version) = version else { return true };
     let refuse = |harness: Harness| harness.tested().refusal(harness.display_name(), version);
     if let Some(why) = launch.harness.and_then(refuse) {
