@@ -127,8 +127,8 @@ pub const BROWSER_NAME_BYTES_MAX: usize = 200;
 
 /// Requests of one caller that the port answers at once, and each second after that; reports of
 /// agents do not count. A page makes a dozen when it opens.
-pub const REQUESTS_AT_ONCE: u32 = 4_000;
-pub const REQUESTS_PER_S: u32 = 400;
+pub const REQUESTS_AT_ONCE: u32 = 1_000;
+pub const REQUESTS_PER_S: u32 = 50;
 
 /// Callers whose requests are counted; those who rest are forgotten.
 pub const CALLERS_MAX: usize = 256;
