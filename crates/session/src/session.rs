@@ -3,12 +3,12 @@
 //! A session that we drive is often observed as well, because its client's hooks report it too.
 //! It stays one session: what we drive we know, what we observe adds to it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Entry, Event};
-use crate::id::{RequestId, SessionId};
+use crate::id::{RequestId, RequestKey, SessionId};
 use crate::logbook::Logbook;
 use crate::machine::{After, Machine, Output, State, Tools};
 use crate::moment::Timestamp;
@@ -42,6 +42,10 @@ pub struct Session {
     /// How its client asked before it was told to ask nobody, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked_before: Option<String>,
+    /// When each open request was first asked, as it was known when it was first heard of: a
+    /// source may tell later of an earlier time, and the request stays the one that it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    first_asked: BTreeMap<RequestId, Timestamp>,
 }
 
 impl Session {
@@ -56,6 +60,7 @@ impl Session {
             preset: None,
             budget_seen: None,
             asked_before: None,
+            first_asked: BTreeMap::new(),
         }
     }
 
@@ -91,12 +96,14 @@ impl Session {
             Event::Adopted { monitor } => {
                 if entry.session == self.id {
                     self.monitor = (**monitor).clone();
+                    self.keep_first_asked();
                 }
                 Vec::new()
             }
             Event::Observed { event } => {
                 if entry.session == self.id {
                     self.monitor.apply(event);
+                    self.keep_first_asked();
                 }
                 Vec::new()
             }
@@ -152,6 +159,15 @@ impl Session {
                 Vec::new()
             }
         }
+    }
+
+    fn keep_first_asked(&mut self) {
+        let before = std::mem::take(&mut self.first_asked);
+        let first_asked = |open: Open<'_>| {
+            let known = before.get(open.id).copied();
+            (open.id.clone(), known.unwrap_or(open.first_asked()))
+        };
+        self.first_asked = self.monitor.open_requests().map(first_asked).collect();
     }
 
     /// What the operator is told at `now`; none for a session that does not exist yet.
@@ -275,5 +291,11 @@ impl Session {
             (Some(_), None) => Vec::new(),
             (None, _) => self.monitor.open_requests().collect(),
         }
+    }
+
+    /// What an open request is called, now and after every restart.
+    pub fn key_of(&self, open: &Open<'_>) -> RequestKey {
+        let first_asked = self.first_asked.get(open.id).copied();
+        RequestKey::of(&self.id, open.id, first_asked.unwrap_or(open.first_asked()))
     }
 }

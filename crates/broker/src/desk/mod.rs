@@ -25,7 +25,7 @@ use qd_session::id::{
     AgentId, DecisionId, IdempotencyKey, RequestId, RequestKey, RuleName, SessionId, Way,
 };
 use qd_session::machine::ToolCall;
-use qd_session::moment::{Stamp, Timestamp};
+use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Open, RequestKind};
 
 pub use self::capabilities::{Capabilities, Reach};
@@ -175,15 +175,15 @@ impl Desk {
         outputs: &mut Vec<DeskOutput>,
     ) {
         let id = session.id();
-        let mut seen = BTreeSet::new();
-        for open in session.open_requests() {
-            seen.insert(open.id.clone());
-            self.note_open(now, id, harness, &open);
-        }
+        let opens: Vec<(RequestKey, Open<'_>)> = session
+            .open_requests()
+            .into_iter()
+            .map(|open| (session.key_of(&open), open))
+            .collect();
         let range = (id.clone(), RequestId::new(""))..;
         let known = self.keys.range(range).take_while(|((owner, _), _)| owner == id);
         let gone: Vec<(RequestId, RequestKey)> = known
-            .filter(|((_, request), _)| !seen.contains(request))
+            .filter(|(_, key)| opens.iter().all(|(open, _)| open != *key))
             .map(|((_, request), key)| (request.clone(), key.clone()))
             .collect();
         for (request, key) in gone {
@@ -194,6 +194,9 @@ impl Desk {
                 self.release(frame, outputs);
             }
         }
+        for (key, open) in &opens {
+            self.note_open(now, id, harness, key, open);
+        }
     }
 
     fn note_open(
@@ -201,6 +204,7 @@ impl Desk {
         now: Timestamp,
         session: &SessionId,
         harness: Harness,
+        key: &RequestKey,
         open: &Open<'_>,
     ) {
         let name = (session.clone(), open.id.clone());
@@ -209,7 +213,7 @@ impl Desk {
             let (text, input) = (ask.text.as_deref(), ask.input.as_deref());
             Shown::new(open.kind, ask.tool.clone(), text, input)
         };
-        if let Some(key) = self.keys.get(&name) {
+        if self.keys.contains_key(&name) {
             if let Some(waits) = self.open.get_mut(key)
                 && (waits.shown.kind, &waits.ask) != (open.kind, ask)
             {
@@ -219,8 +223,7 @@ impl Desk {
             }
             return;
         }
-        let key = self.key_of(session, open);
-        if !self.book.opened(&key) {
+        if !self.book.opened(key) {
             return;
         }
         let waits = Waits {
@@ -242,7 +245,7 @@ impl Desk {
             is_looked_into: false,
         };
         self.keys.insert(name, key.clone());
-        self.open.insert(key, waits);
+        self.open.insert(key.clone(), waits);
     }
 
     /// Whose requests of a session are known by nothing but that somebody is asked, and were not
@@ -261,14 +264,6 @@ impl Desk {
             }
         }
         agents
-    }
-
-    /// Made of when it was first asked, so that it is the same after a restart. Where an answer
-    /// was given before somebody told of an earlier time, it keeps the key that was answered.
-    fn key_of(&self, session: &SessionId, open: &Open<'_>) -> RequestKey {
-        let key = |asked: Stamp| RequestKey::of(session, open.id, asked.at);
-        let answered = open.asks().map(key).find(|key| self.book.answer_to(key).is_some());
-        answered.unwrap_or_else(|| key(open.asks().next().unwrap_or(open.asked)))
     }
 
     /// A forwarder stays. It is let go at once where nothing is open that it could wait for.

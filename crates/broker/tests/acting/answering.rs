@@ -207,24 +207,30 @@ fn a_request_keeps_its_key_over_a_restart_however_often_it_was_told() {
     assert_eq!(again.request(), deck.request());
 }
 
-/// Whoever told of the earlier time was late: the answer was given under the key of the later.
+/// The registry tells of a dialog before the hook that opened it does.
 #[test]
-fn an_answered_request_keeps_the_key_that_was_answered() {
-    let mut deck = Deck::new();
-    deck.asks(1);
-    deck.answers("a", allow()).expect("taken");
-    let answered = deck.request();
-    let late = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
-        "tool_input": {"command": "make"}});
-    let now_ms = std::mem::replace(&mut deck.now_ms, START_MS + 5);
-    deck.hook(late);
-    deck.now_ms = now_ms;
-    let mut again = deck.restarted();
-    assert_eq!(again.request(), answered);
-    assert!(matches!(
-        again.answers("b", deny()),
-        Err(Declined::Book(Refused::AlreadyAnswered { .. }))
-    ));
+fn a_request_keeps_its_key_when_an_earlier_time_is_told_later() {
+    for is_answered in [false, true] {
+        let mut deck = Deck::new();
+        deck.asks(1);
+        if is_answered {
+            deck.answers("a", allow()).expect("taken");
+        }
+        let before = deck.request();
+        let late = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash",
+            "tool_input": {"command": "make"}});
+        let now_ms = std::mem::replace(&mut deck.now_ms, START_MS + 5);
+        deck.hook(late);
+        deck.now_ms = now_ms;
+        assert_eq!(deck.request(), before);
+        let mut again = deck.restarted();
+        assert_eq!(again.request(), before);
+        let second = again.answers("b", deny());
+        assert_eq!(
+            is_answered,
+            matches!(second, Err(Declined::Book(Refused::AlreadyAnswered { .. })))
+        );
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::event::{Ask, Stage};
 use super::latest::Latest;
 use crate::id::{AgentId, CallId, RequestId};
 use crate::limits::REQUEST_ASKS_MAX;
-use crate::moment::Stamp;
+use crate::moment::{Stamp, Timestamp};
 
 /// A request as far as it is known. Its answer may be heard of before the request itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,11 @@ impl Open<'_> {
     /// Every time it was asked since it was last settled, the first one first.
     pub fn asks(&self) -> impl Iterator<Item = Stamp> {
         self.asked_before.iter().map(|before| before.stamp).chain([self.asked])
+    }
+
+    /// The first of them that is known by now.
+    pub fn first_asked(&self) -> Timestamp {
+        self.asks().next().unwrap_or(self.asked).at
     }
 }
 
