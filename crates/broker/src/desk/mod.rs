@@ -175,11 +175,8 @@ impl Desk {
         outputs: &mut Vec<DeskOutput>,
     ) {
         let id = session.id();
-        let opens: Vec<(RequestKey, Open<'_>)> = session
-            .open_requests()
-            .into_iter()
-            .map(|open| (session.key_of(&open), open))
-            .collect();
+        let opens: Vec<(RequestKey, Open<'_>)> =
+            session.open_requests().into_iter().map(|open| (session.key_of(&open), open)).collect();
         let range = (id.clone(), RequestId::new(""))..;
         let known = self.keys.range(range).take_while(|((owner, _), _)| owner == id);
         let gone: Vec<(RequestId, RequestKey)> = known
