@@ -827,7 +827,7 @@ pub enum NotFound {
 /// Our id for a session that an agent named: the same whenever it is heard of again, also by a
 /// daemon that lost its journal.
 pub fn spelled(harness: Harness, vendor_id: &str) -> SessionId {
-    let text = format!("{harness:?}/{vendor_id}");
+    let text = format!("{}/{vendor_id}", harness.id_seed());
     let bytes = text.as_bytes();
     let (high, low) = (fnv(BASIS, bytes), fnv(0x9ae1_6a3b_2f90_404f, bytes));
     SessionId::new(format!(

@@ -92,6 +92,21 @@ impl Harness {
         }
     }
 
+    /// What the ids of its sessions are made of. It stays as it is, whatever the product is called:
+    /// people and scripts have written those ids down.
+    pub fn id_seed(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "ClaudeCode",
+            Self::Codex => "Codex",
+            Self::GeminiCli => "GeminiCli",
+            Self::KiloCode => "KiloCode",
+            Self::Cline => "Cline",
+            Self::Opencode => "Opencode",
+            Self::Acp => "Acp",
+            Self::Native => "Native",
+        }
+    }
+
     /// By its name; people and command lines write it with a hyphen.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.replace('-', "_");
