@@ -293,9 +293,11 @@ impl Session {
         }
     }
 
-    /// What an open request is called, now and after every restart.
+    /// What an open request is called, now and after every restart. What we drive has asked its
+    /// driver, once, whatever its client's own signals tell of the same request.
     pub fn key_of(&self, open: &Open<'_>) -> RequestKey {
-        let first_asked = self.first_asked.get(open.id).copied();
+        let observed = self.machine.is_none().then_some(&self.first_asked);
+        let first_asked = observed.and_then(|known| known.get(open.id)).copied();
         RequestKey::of(&self.id, open.id, first_asked.unwrap_or(open.first_asked()))
     }
 }

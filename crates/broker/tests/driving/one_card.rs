@@ -131,3 +131,25 @@ fn what_we_drive_is_answered_by_its_driver() {
     assert!(given.is_ok(), "{given:?}");
     assert_eq!(deck.kind(), Kind::ExecutingTools);
 }
+
+/// Its hooks name the call that its driver was asked about, and tell of another time.
+#[test]
+fn what_its_hooks_say_of_a_request_does_not_rename_it() {
+    let mut deck = Deck::of_claude_code();
+    deck.reports(Report::VendorSession { id: "v-1".into() });
+    let turn = deck.prompt("Build it");
+    let call = ToolCall {
+        call_id: "toolu_1".into(),
+        name: "Bash".into(),
+        arguments: json!({"command": "make"}),
+        mutating: true,
+    };
+    deck.reports(Report::ApprovalAsked { turn, call });
+    let key = deck.card().requests[0].key.clone();
+    deck.waits(1_000);
+    deck.hook(&json!({"hook_event_name": "PreToolUse", "session_id": "v-1", "tool_name": "Bash",
+        "tool_use_id": "toolu_1", "tool_input": {"command": "make"}}));
+    deck.hook(&asked("v-1"));
+    deck.waits(1_000);
+    assert_eq!(deck.card().requests[0].key, key);
+}
