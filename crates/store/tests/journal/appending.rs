@@ -212,17 +212,22 @@ fn what_could_not_be_read_back_is_refused() {
 fn a_full_queue_holds_the_sender_back_and_drops_nothing() {
     let scratch = Scratch::new();
     let journal = scratch.open();
+    let bytes = 1 << 20;
+    // Made before the lock is taken: the writer waits for that no longer than it does for anybody.
+    let most = 2 * QUEUE_BYTES_MAX / bytes;
+    let batch = |nth: u64| Batch::from(vec![long_entry(1, nth, bytes)]);
+    let mut batches: Vec<Batch> = (0..=most as u64).rev().map(batch).collect();
     // Somebody else's transaction keeps the writer waiting.
     let other = scratch.sql();
     other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
-    let bytes = 1 << 20;
     let mut receipts = Vec::new();
-    let mut batch = Batch::from(vec![long_entry(1, 0, bytes)]);
-    while let Some(receipt) = journal.try_write(&batch) {
-        receipts.push(receipt);
-        batch = Batch::from(vec![long_entry(1, receipts.len() as u64, bytes)]);
-        assert!(receipts.len() <= 2 * QUEUE_BYTES_MAX / bytes, "the queue is bounded");
-    }
+    let batch = loop {
+        let batch = batches.pop().expect("the queue is bounded");
+        match journal.try_write(&batch) {
+            Some(receipt) => receipts.push(receipt),
+            None => break batch,
+        }
+    };
     let held_back = std::thread::spawn({
         let journal = journal.clone();
         move || journal.write(&batch).wait()
