@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         ["bench", "live"] => clients::install()
             .and_then(|()| run("cargo", &["bench", "--package", "qd", "--bench", "live"])),
         ["bench", "tools"] => {
-            run("cargo", &["bench", "--package", "qd-broker", "--bench", "tools"])
+            run("cargo", &["bench", "--package", "qd-runners", "--bench", "tools"])
         }
         ["bench", "usage"] => bench_usage(),
         ["bench", "board"] => {

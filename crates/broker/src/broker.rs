@@ -21,9 +21,11 @@ use std::sync::Arc;
 use qd_harness::native::StreamEvent;
 use qd_harness::usage::Sum;
 use qd_harness::{Channel, Handler, Harness, Sighting, Signal};
+use qd_hook_wire::FrameId;
 use qd_session::Session;
 use qd_session::decision::Record;
 use qd_session::event::{Entry, Event};
+use qd_session::fnv::{BASIS, fnv};
 use qd_session::id::{AgentId, ProcessKey, SessionId};
 use qd_session::machine::Shown;
 use qd_session::moment::Timestamp;
@@ -43,16 +45,32 @@ use self::vitals::VitalSigns;
 use crate::card::{Card, Fingerprint, Known, Surroundings};
 use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
 use crate::driving::{Drives, Job, Report, Spawning};
-use crate::fnv::{BASIS, fnv};
-use crate::history::SessionKey;
-use crate::hook_intake::FrameId;
-use crate::limits::{
-    ENDED_SHOWN_MS, REST_AFTER_MS, SESSIONS_MAX, SPENT_MAX, TERMINALS_MAX, WOKEN_MAX,
-};
-use crate::sources::repositories::{Survey, Surveyed};
-use crate::sources::terminal::Terminal;
-use crate::sources::vitals::Vital;
+use crate::session_key::SessionKey;
+use crate::survey::{Survey, Surveyed};
+use crate::terminal::Terminal;
 use crate::viewing::Viewing;
+use crate::vital::Vital;
+
+/// Sessions kept in memory: as many as the journal keeps. At rest one takes less than
+/// 2 KiB.
+const SESSIONS_MAX: usize = 20_000;
+
+/// How long a session stays awake that nothing is heard of, and at most twice as long. An agent at
+/// work says something every few seconds; packing and unpacking takes some ten microseconds.
+pub const REST_AFTER_MS: u64 = 30_000;
+
+/// Sessions that may wake, or begin, before others are sent to rest early. One awake takes some ten
+/// kilobytes, and a restart brings thousands at once.
+pub const WOKEN_MAX: usize = 256;
+
+/// How long an ended session stays on the board; then it is history.
+const ENDED_SHOWN_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Sessions of which only their cost is known: files of years.
+const SPENT_MAX: usize = 100_000;
+
+/// Terminals that are remembered: of every process that may carry a session.
+pub const TERMINALS_MAX: usize = 4_096;
 
 /// Something that happened outside.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use crate::broker::vitals::VitalSigns;
 use crate::broker::{Ruling, Work, budgets, ruling, spelled};
 use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_cut};
 use crate::driving::{self, DriveView};
-use crate::sources::terminal::Terminal;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,12 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use qd_harness::product::Product;
 use qd_session::id::ProcessKey;
 use qd_session::moment::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::Broker;
-use crate::sources::agent_processes::AgentProcess;
+
+/// A process of a known product.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentProcess {
+    pub product: &'static Product,
+    pub pid: u32,
+    /// It and all that it has started: whichever of them carries a session makes it readable.
+    pub family: BTreeSet<ProcessKey>,
+    pub cwd: Option<String>,
+    pub tty: Option<String>,
+    pub started_at: Option<Timestamp>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,10 +59,10 @@ impl Broker {
 
 impl UnreadableAgent {
     fn of(agent: &AgentProcess) -> Self {
-        let AgentProcess { product, process, cwd, tty, started_at, .. } = agent;
+        let AgentProcess { product, pid, cwd, tty, started_at, .. } = agent;
         Self {
             product: product.name.to_owned(),
-            pid: process.pid,
+            pid: *pid,
             cwd: cwd.clone(),
             tty: tty.clone(),
             started_at: *started_at,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use qd_broker::limits::REST_AFTER_MS;
+use qd_broker::REST_AFTER_MS;
 use qd_broker::{Broker, Card, Input, NotFound, Output, Past};
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::replay::{Replay, Scene};
@@ -40,6 +40,7 @@ struct Capture {
     signals: Vec<Recorded>,
 }
 
+#[expect(clippy::disallowed_methods, reason = "captures are files")]
 fn capture(name: &str) -> Capture {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harness/captured").join(name);
     let text = |file: &str| std::fs::read_to_string(folder.join(file)).expect(file);

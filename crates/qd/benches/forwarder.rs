@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use qd_broker::hook_intake::{ACK, FrameParser, KnownIds, Spool, bind};
+use qd_sources::hook_intake::{ACK, FrameParser, KnownIds, Spool, bind};
 
 /// Turns of the cheap runs.
 const TURNS: usize = 400;

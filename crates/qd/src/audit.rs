@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use qd_broker::runtime::gaps;
+use qd_daemon::runtime::gaps;
 use qd_session::decision::{Body, Broken, By, Chain, Command, Decision, Record, Shown};
 use qd_session::id::DecisionId;
 use qd_session::machine::RetryTarget;

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use qd_broker::bounded_file::{Links, open_regular, read_regular_text};
 use qd_harness::Harness;
 use qd_harness::capture::{Recorded, Scenario};
+use qd_host::bounded_file::{Links, open_regular, read_regular_text};
 
 /// What a capture says about itself: a few hundred bytes.
 const SCENARIO_BYTES_MAX: u64 = 1 << 20;

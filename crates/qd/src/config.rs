@@ -48,15 +48,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use qd_broker::bounded_file::{Links, read_regular_text};
-use qd_broker::driving::local_crew::AgentPrograms;
-use qd_broker::driving::model::Models;
-use qd_broker::driving::tools::SandboxConfig;
-use qd_broker::sources::client_folders::ClientFolder;
-use qd_broker::sources::places::places_in;
 use qd_harness::Harness;
 use qd_harness::usage::{Price, PriceTable, Rates};
+use qd_host::bounded_file::{Links, read_regular_text};
+use qd_runners::local_crew::AgentPrograms;
+use qd_runners::model::Models;
+use qd_runners::tools::SandboxConfig;
 use qd_session::limits::STALLED_AFTER_MS;
+use qd_sources::client_folders::ClientFolder;
+use qd_sources::places::places_in;
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::notify_config::NotifyConfig;

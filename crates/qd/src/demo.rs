@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use qd_broker::hook_intake;
-use qd_broker::runtime::{Runtime, Settings};
+use qd_daemon::runtime::{Runtime, Settings};
 use qd_server::{Doors, Records, Server, Tokens};
+use qd_sources::hook_intake;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{broadcast, watch};

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use qd_broker::runtime::{Trouble, TroubleKind, gaps};
+use qd_daemon::runtime::{Trouble, TroubleKind, gaps};
 use qd_server::About;
 use serde_json::json;
 

@@ -19,7 +19,7 @@ pub async fn explain(word: &str, json: bool, paths: &Paths) -> Result<()> {
         writeln!(out, "{detail}")?;
         return Ok(());
     }
-    let now = qd_broker::runtime::now();
+    let now = qd_host::now();
     tell(&mut out, &detail["card"], now)?;
     tell_spans(&mut out, &detail["groups"], now)?;
     Ok(())

@@ -165,7 +165,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     if matches!(cli.command, Some(Command::Warden)) {
-        return qd_broker::driving::warden::keep_watch();
+        return qd_runners::warden::keep_watch();
     }
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,

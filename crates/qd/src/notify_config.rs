@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use qd_broker::bounded_file::{Links, read_regular_text};
-use qd_broker::limits::RECEIVERS_MAX;
-use qd_broker::notices::{NtfySettings, PrivateHost, Settings, WebhookSettings};
+use qd_host::bounded_file::{Links, read_regular_text};
+use qd_notices::{NtfySettings, PrivateHost, Settings, WebhookSettings};
 use qd_session::limits::QUIET_RANGES_MAX;
 use qd_session::moment::Timestamp;
 use qd_session::operator::notice::{Kind, Quiet, Rules};
 use toml_edit::{Item, TableLike};
+
+/// Receivers of one sort that the settings may name.
+const RECEIVERS_MAX: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NotifyConfig {

@@ -2,7 +2,7 @@
 //! of driven sessions go. `docs/observability.md` explains them.
 
 use anyhow::{Context, Result, anyhow, bail};
-use qd_broker::telemetry::Collector;
+use qd_telemetry::Collector;
 use toml_edit::Item;
 use tracing::warn;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use qd_broker::private_places::PrivatePlaces;
+use qd_host::private_places::PrivatePlaces;
 
 #[derive(Debug, Clone)]
 pub struct Paths {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use qd_broker::past_requests::{PastRequest, PastRequests, Was};
-use qd_broker::policy_file::{PolicyFile, RepositoryPolicy};
-use qd_broker::sources::links;
+use qd_history::past_requests::{PastRequest, PastRequests, Was};
+use qd_host::links;
+use qd_host::policy_file::{PolicyFile, RepositoryPolicy};
 use qd_session::policy::{
     Asked, Budget, Effect, Effective, Layer, Policy, Preset, Tightening, Trouble, Verdict,
 };

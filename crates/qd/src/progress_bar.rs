@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use qd_broker::history::Progress;
+use qd_history::Progress;
 
 /// Runs it, with a bar on standard error while it takes long. Without a terminal nothing is drawn.
 pub fn while_drawn(run: impl FnOnce(&Progress)) {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use qd_broker::driving::tools::limits::{OPENED_MAX, TIMEOUT_MS_MAX};
-use qd_broker::driving::tools::{SandboxConfig, Tool};
-use qd_broker::driving::warden::{LocalSockets, Network};
+use qd_runners::tools::limits::{OPENED_MAX, TIMEOUT_MS_MAX};
+use qd_runners::tools::{SandboxConfig, Tool};
+use qd_runners::warden::{LocalSockets, Network};
 use toml_edit::Item;
 
 /// `home` is what `~` stands for.

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use qd_broker::history::{Hit, Search, SearchQuery};
-use qd_broker::sources::places::places;
 use qd_harness::Harness;
+use qd_history::{Hit, Search, SearchQuery};
 use qd_session::moment::Timestamp;
 use qd_session::visible::visible_prose;
+use qd_sources::places::places;
 use serde_json::{Value, json};
 
 use crate::config::Config;

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use qd_broker::driving::environment;
-use qd_broker::driving::hooks::{HooksFile, ObservedHooks};
-use qd_broker::driving::local_crew::{AgentPrograms, CrewSettings, LocalCrew};
-use qd_broker::driving::model::Models;
-use qd_broker::driving::tools::SandboxConfig;
-use qd_broker::driving::warden::Warden;
-use qd_broker::history::{Bookkeeper, Books, Searcher};
-use qd_broker::hook_intake;
-use qd_broker::notices::Notices;
-use qd_broker::runtime::{Runtime, Settings};
-use qd_broker::sources::places::Place;
-use qd_broker::telemetry::Exporter;
+use qd_daemon::runtime::{Runtime, Settings};
 use qd_harness::usage::PriceTable;
+use qd_history::{Bookkeeper, Books, Searcher};
+use qd_notices::Notices;
+use qd_runners::environment;
+use qd_runners::hooks::{HooksFile, ObservedHooks};
+use qd_runners::local_crew::{AgentPrograms, CrewSettings, LocalCrew};
+use qd_runners::model::Models;
+use qd_runners::tools::SandboxConfig;
+use qd_runners::warden::Warden;
 use qd_server::{Doors, PORT, Records, Server, Tokens};
+use qd_sources::hook_intake;
+use qd_sources::places::Place;
+use qd_telemetry::Exporter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -60,7 +60,7 @@ pub async fn serve(args: &ServeArgs, paths: &Paths) -> Result<()> {
     let mut terminated = signal(SignalKind::terminate())?;
     let socket = match hook_intake::bind(&paths.socket) {
         Ok(socket) => socket,
-        Err(qd_broker::Error::SocketTaken { path }) => bail!(first_one(paths, &path).await),
+        Err(qd_sources::Error::SocketTaken { path }) => bail!(first_one(paths, &path).await),
         Err(error) => return Err(error.into()),
     };
     socket.set_nonblocking(true)?;

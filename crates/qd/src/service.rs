@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use qd_broker::bounded_file::{Links, read_regular_text};
+use qd_host::bounded_file::{Links, read_regular_text};
 use serde_json::json;
 
 use crate::paths::{Paths, folder};

@@ -36,7 +36,7 @@ pub async fn status(args: &StatusArgs, paths: &Paths) -> Result<()> {
         writeln!(out, "No agent has been seen here yet. Start one, in any terminal.")?;
         return Ok(());
     }
-    let now = qd_broker::runtime::now();
+    let now = qd_host::now();
     for group in ["needs_you", "autonomous", "delivered"] {
         let of_group: Vec<&Value> =
             sessions.iter().filter(|card| card["agentState"]["group"] == group).collect();

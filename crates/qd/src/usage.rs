@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use qd_broker::history::{By, History, Query};
-use qd_broker::sources::places::{Place, places};
+use qd_history::{By, History, Query};
+use qd_sources::places::{Place, places};
 
 use crate::config::Config;
 use crate::paper::Paper;

@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use qd_broker::history::{Report, Row, Trouble};
 use qd_harness::usage::{PriceTable, Sum};
+use qd_history::{Report, Row, Trouble};
 use unicode_width::UnicodeWidthStr;
 
 use crate::paper::Paper;

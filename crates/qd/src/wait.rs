@@ -42,7 +42,7 @@ pub async fn wait(args: &WaitArgs, paths: &Paths) -> Result<()> {
     };
     match args.json {
         true => println!("{card}"),
-        false => println!("{}", line(&card, qd_broker::runtime::now())),
+        false => println!("{}", line(&card, qd_host::now())),
     }
     Ok(())
 }

@@ -124,7 +124,7 @@ impl Restored {
 
     /// Draws, and says when an age on the screen changes.
     fn draw(&mut self, board: &Board) -> Result<Option<Duration>> {
-        let (now, palette) = (qd_broker::runtime::now(), self.palette);
+        let (now, palette) = (qd_host::now(), self.palette);
         let mut next_tick = None;
         let drawn = self.terminal.draw(|frame| next_tick = draw(frame, board, now, palette));
         drawn.context("cannot draw")?;

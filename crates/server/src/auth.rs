@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use qd_broker::bounded_file::{Links, read_regular_text};
+use qd_host::bounded_file::{Links, read_regular_text};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use qd_broker::bounded_file::{Links, read_regular_text};
+use qd_host::bounded_file::{Links, read_regular_text};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tracing::warn;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use qd_broker::NotFound;
 use qd_broker::driving::Unspawned;
-use qd_broker::runtime::SpawnWanted;
+use qd_daemon::runtime::SpawnWanted;
 use qd_harness::Harness;
 use qd_session::decision::Command;
 use qd_session::id::{HookRunId, RunId};

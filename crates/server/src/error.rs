@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use qd_broker::transcript::Unread;
+use qd_sources::transcript::Unread;
 use tracing::warn;
 
 use crate::wire::Problem;
@@ -185,8 +185,8 @@ impl Refusal {
     }
 }
 
-impl From<qd_broker::runtime::Gone> for Refusal {
-    fn from(_: qd_broker::runtime::Gone) -> Self {
+impl From<qd_daemon::runtime::Gone> for Refusal {
+    fn from(_: qd_daemon::runtime::Gone) -> Self {
         Self::Stopping
     }
 }
@@ -200,11 +200,11 @@ impl From<qd_broker::NotFound> for Refusal {
     }
 }
 
-impl From<qd_broker::NoDetail> for Refusal {
-    fn from(why: qd_broker::NoDetail) -> Self {
+impl From<qd_daemon::detail::NoDetail> for Refusal {
+    fn from(why: qd_daemon::detail::NoDetail) -> Self {
         match why {
-            qd_broker::NoDetail::Session(why) => why.into(),
-            qd_broker::NoDetail::Journal(error) => {
+            qd_daemon::detail::NoDetail::Session(why) => why.into(),
+            qd_daemon::detail::NoDetail::Journal(error) => {
                 warn!(%error, "a session's history");
                 Self::JournalUnreadable
             }

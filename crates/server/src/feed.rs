@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
-use qd_broker::runtime::{Board as Current, BoardNews, Gone, Handle};
+use qd_broker::news::BoardNews;
 use qd_broker::{Card, UnreadableAgent};
+use qd_daemon::runtime::{Board as Current, Gone, Handle};
 use qd_harness::usage::Sum;
 use qd_session::id::SessionId;
 use serde::Serialize;

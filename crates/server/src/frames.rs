@@ -4,9 +4,9 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use qd_broker::hook_intake::{ACK, Caller, Frame, FrameParser, HookReply, Mode, REFUSAL};
-use qd_broker::limits::{WHOLE_BYTES_ALL_MAX, WHOLE_BYTES_FREE};
-use qd_broker::runtime::{Delivered, Handle, ReplyOutcome, Told};
+use qd_daemon::runtime::{Delivered, Handle, ReplyOutcome, Told};
+use qd_hook_wire::HookReply;
+use qd_sources::hook_intake::{ACK, Caller, Frame, FrameParser, Mode, REFUSAL};
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
@@ -15,6 +15,13 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use crate::limits::{FRAME_BUFFER_BYTES, FRAME_WAIT_MAX, REPLY_WAIT_MAX};
+
+/// Longest payload of a waiting forwarder that is held whole without asking for room.
+const WHOLE_BYTES_FREE: usize = 1 << 20;
+
+/// Bytes of longer payloads that are held whole for all waiting forwarders together. Who comes
+/// then is judged by what is left after abridging, and a person is asked more often.
+const WHOLE_BYTES_ALL_MAX: usize = 64 << 20;
 
 /// Whether a connection sends frames; no method of HTTP begins with `q`. None if nobody says
 /// anything.

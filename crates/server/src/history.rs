@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::{Query, State};
-use qd_broker::history::{Hit, SearchQuery, SessionKey};
-use qd_broker::limits::HISTORY_PAGE_MAX;
+use qd_broker::session_key::SessionKey;
 use qd_broker::{Card, Past};
 use qd_harness::Harness;
+use qd_history::{Hit, SearchQuery};
 use qd_session::moment::Timestamp;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
@@ -15,6 +15,9 @@ use tokio::task::spawn_blocking;
 use crate::error::Refusal;
 use crate::server::Server;
 use crate::wire::{HistoryEntry, HistoryPage};
+
+/// Sessions of one page of the history.
+const HISTORY_PAGE_MAX: usize = 200;
 
 /// Sessions of a page that nobody gave a size.
 const PAGE: usize = 50;

@@ -10,11 +10,12 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
-use qd_broker::hook_intake::{Caller, Cut, Frame, FrameId, Mode};
-use qd_broker::runtime::{Delivered, Handle};
+use qd_daemon::runtime::{Delivered, Handle};
 use qd_harness::abridge::{Abridged, Abridger, Bounds};
 use qd_harness::waiting_hook::session_named;
 use qd_harness::{Channel, Harness};
+use qd_hook_wire::FrameId;
+use qd_sources::hook_intake::{Caller, Cut, Frame, Mode};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use qd_broker::runtime::Archiving;
+use qd_daemon::runtime::Archiving;
 use serde_json::{Value, json};
 
 use crate::acting::read;

@@ -7,9 +7,9 @@ mod page;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use qd_broker::notices::{Notices, ReceiverView};
-use qd_broker::runtime::Health;
-use qd_broker::telemetry::{Meter, word};
+use qd_daemon::runtime::Health;
+use qd_notices::{Notices, ReceiverView};
+use qd_telemetry::{Meter, word};
 
 use self::page::Page;
 use crate::error::Refusal;

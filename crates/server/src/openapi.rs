@@ -62,9 +62,9 @@ use crate::wire::{
     UnarchiveWanted,
     UsageReport,
     YoloWanted,
-    qd_broker::notices::DeviceView,
-    qd_broker::notices::Subscription,
-    qd_broker::transcript::Page,
+    qd_notices::DeviceView,
+    qd_notices::Subscription,
+    qd_sources::transcript::Page,
 )))]
 struct Shapes;
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Extension, Path, State};
-use qd_broker::notices::{DeviceView, NotADevice, Notices, Subscription};
+use qd_notices::{DeviceView, NotADevice, Notices, Subscription};
 use serde_json::{Value, json};
 use tracing::warn;
 

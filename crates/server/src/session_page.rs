@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use qd_broker::transcript::{Page, Part};
+use qd_sources::transcript::{Page, Part};
 use serde::Deserialize;
 
 use crate::error::Refusal;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use qd_broker::runtime::Tapped;
+use qd_daemon::runtime::Tapped;
 use qd_harness::capture::line;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;

@@ -11,6 +11,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
+use qd_daemon::runtime::Presence;
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -21,8 +23,6 @@ use crate::feed::{Feed, Next, Progress};
 use crate::limits::{STREAM_GAP_PER_READER, STREAM_PING_EVERY};
 use crate::presence::OpenTab;
 use crate::server::Server;
-use qd_broker::runtime::Presence;
-use serde::Deserialize;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Query, State};
-use qd_broker::history::{Answer, By, NoAnswer, Question};
+use qd_history::{Answer, By, NoAnswer, Question};
 use serde::Deserialize;
 
 use crate::error::Refusal;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use qd_broker::notices::ReceiverView;
-use qd_broker::runtime::Health;
-use qd_broker::{Attached, Card, Detail, EvidenceLine, RequestView, UnreadableAgent};
+use qd_broker::{Card, RequestView, UnreadableAgent};
+use qd_daemon::detail::{Attached, Detail, EvidenceLine};
+use qd_daemon::runtime::Health;
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
+use qd_notices::ReceiverView;
 use qd_session::decision::{By, Decision};
 use qd_session::id::{DecisionId, RuleName, SessionId};
 use qd_session::logbook::{Message, Note};

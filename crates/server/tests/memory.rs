@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use qd_broker::limits::{RESTING_BYTES_MAX, WOKEN_MAX};
-use qd_broker::runtime::{Runtime, Settings};
-use qd_broker::{Broker, Input, Output, hook_intake};
+use qd_broker::WOKEN_MAX;
+use qd_broker::{Broker, Input, Output};
+use qd_daemon::runtime::{Runtime, Settings};
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_server::{Doors, Records, Server, Tokens};
 use qd_session::moment::Timestamp;
+use qd_sources::hook_intake;
 use qd_store::{Alias, Batch, Journal};
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
@@ -28,6 +29,10 @@ const SESSIONS: usize = 2_000;
 
 /// Calls of each one's last turn: an agent remembers them all.
 const CALLS: usize = 8;
+
+/// What a session at rest takes, all that is kept of it together: about half of it the session with
+/// the maps that find it, the rest its card as readers get it. A test counts the bytes.
+const RESTING_BYTES_MAX: usize = 2 << 10;
 
 /// Two rounds of sessions that are awake before they rest, and what it takes to pack them.
 const AWAKE_BYTES_MAX: usize = 2 * WOKEN_MAX * (4 << 10);

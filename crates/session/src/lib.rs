@@ -29,6 +29,7 @@
 
 pub mod decision;
 pub mod event;
+pub mod fnv;
 pub mod id;
 pub mod limits;
 pub mod logbook;

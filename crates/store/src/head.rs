@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use qd_host::bounded_file::{Links, read_regular};
 use qd_session::decision::{Hash, Link};
 
-use crate::bounded_file::{Links, read_regular};
 use crate::file::{self, beside, private};
 use crate::{Error, Result};
 

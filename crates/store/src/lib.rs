@@ -1,6 +1,6 @@
 //! What we remember, on SQLite: the journal, and what was read of session files
 //! ([`UsageIndex`], [`SearchIndex`]). It knows SQL and no rules. What a client keeps in a database of its own is read
-//! here, too ([`OpencodeDatabase`]). [`bounded_file`] reads small files so that none can hold us up.
+//! here, too ([`OpencodeDatabase`]).
 //!
 //! ```text
 //!   append / append_once / write ──► Queue (bounded) ──► writer thread ──► one transaction
@@ -22,7 +22,7 @@
 //! }
 //! let sessions = journal.load()?;
 //! let written = journal.append(Vec::new()).wait()?; // or `.await`
-//! # Ok::<(), qd_store::Error>(())
+//! # Ok::<(), crate::Error>(())
 //! ```
 //!
 //! **Invariant:** a receipt says `Ok` only when its batch is on disk (`synchronous=FULL`). Whatever
@@ -50,7 +50,6 @@
 //! - **A second writer.** One process holds the journal; another one is told which.
 
 mod batch;
-pub mod bounded_file;
 mod decision_log;
 mod error;
 mod file;

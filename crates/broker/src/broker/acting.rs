@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_harness::waiting_hook::{Asked, Heard, WaitingHook, Wants};
+use qd_hook_wire::{FrameId, HookReply};
 use qd_session::decision::{Command, Decision, Link, Record};
 use qd_session::event::{Entry, Event};
 use qd_session::id::{AgentId, DecisionId, SessionId, Way};
@@ -14,11 +15,20 @@ use qd_session::policy::{Layer, Preset};
 
 use super::{Broker, Output, ruling};
 use crate::card::RECORDED;
+use crate::desk::Expecting;
 use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task};
-use crate::hook_intake::{FrameId, HookReply};
-use crate::limits::{HOLD_MS, RULING_MS};
-use crate::sources::codex_daemon::errand::Expecting;
 use crate::viewing::Viewing;
+
+/// How long the hook of a request may keep its agent from asking in the terminal, while the
+/// operator looks at its card: those of Claude Code's subagents are waited for before any dialog
+/// shows.
+const HOLD_MS: u64 = 30_000;
+
+/// How long a hook that only a rule may answer stays for it. Files of a repository are read
+/// meanwhile, which takes a millisecond; a call of some megabytes takes a while to be judged on a
+/// busy machine, and must not get past a rule because of it. Its agent waits; Gemini CLI does so
+/// for 15 seconds.
+const RULING_MS: u64 = 10_000;
 
 /// A forwarder whose frame the journal has, and that stays.
 #[derive(Debug, Clone, Copy)]

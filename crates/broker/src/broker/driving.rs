@@ -26,9 +26,9 @@ use qd_session::policy::{Preset, Tightening};
 
 use self::streaming::{Cut, TheirCalls};
 use super::{Broker, Output};
-use crate::driving::hooks::HookedRun;
+use crate::driving::HookedRun;
+use crate::driving::spawning::DRIVEN_MAX;
 use crate::driving::{Job, Judge, Sending, Spawning, Start, Unspawned, Work, clipped};
-use crate::limits::DRIVEN_MAX;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use qd_hook_wire::FrameId;
 use qd_session::Session;
 use qd_session::decision::{By, Decision, Scope, Standing};
 use qd_session::event::{Entry, Event};
+use qd_session::fnv::{BASIS, fnv};
 use qd_session::id::{DecisionId, RequestId, RequestKey, RuleName, SessionId};
 use qd_session::logbook::Logbook;
 use qd_session::moment::Timestamp;
@@ -19,10 +21,10 @@ use qd_session::policy::{Asked, Effect, Effective, Layer, Policy, Preset, Tighte
 use super::{Broker, Output};
 use crate::desk::{Answering, Rules};
 use crate::driving::Judge;
-use crate::fnv::{BASIS, fnv};
-use crate::hook_intake::FrameId;
-use crate::limits::FOLDERS_MAX;
-use crate::sources::repositories::{Followed, Survey, Surveyed};
+use crate::survey::{Followed, Survey, Surveyed};
+
+/// Folders whose repositories are remembered: of every session on the board.
+const FOLDERS_MAX: usize = 4_096;
 
 /// The operator's rules, and what repositories add to them.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use qd_session::monitor::Monitor;
 use qd_session::operator::Vitals;
 
 use super::{Broker, Output};
-use crate::sources::vitals::{MOVES_EVERY, Vital, Watched};
+use crate::vital::{MOVES_EVERY, Vital, Watched};
 
 /// What was last seen of each process.
 #[derive(Debug)]

@@ -1,14 +1,30 @@
 //! What has to be carried to an agent, and what became of it.
 
 use qd_harness::Harness;
+use qd_hook_wire::{FrameId, HookReply};
 use qd_session::decision::Decision;
 use qd_session::id::{AgentId, CallId, DecisionId, ProcessKey, RequestId, SessionId, Way};
 use qd_session::machine;
 
 use super::{CODEX, DRIVER, HOOK, OPENCODE, RECORDING};
-use crate::hook_intake::{FrameId, HookReply};
-use crate::sources::codex_daemon::errand::{Answerer, Expecting};
-use crate::sources::terminal::Pane;
+use crate::terminal::Pane;
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerer {
+    Person,
+    /// A rule or a preset: some requests are not for those.
+    Rule,
+}
+
+/// What is known of a thread that shall ask again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expecting {
+    /// Nothing else would change: it is a mistake where it asks already.
+    Yolo,
+    /// It may have been changed in its terminal, or rules have answered for it.
+    Either,
+}
 
 /// A decision on its way.
 #[derive(Debug, Clone, PartialEq)]

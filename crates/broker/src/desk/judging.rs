@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_harness::waiting_hook::Asked;
+use qd_hook_wire::FrameId;
 use qd_session::decision::{Decided, Decision, Offer, Shown, Standing, Subject};
 use qd_session::id::{RequestId, RequestKey, SessionId};
 use qd_session::machine::ToolCall;
@@ -13,8 +14,14 @@ use qd_session::monitor::{Ask, RequestKind};
 use qd_session::policy;
 
 use super::{Answering, Desk, DeskOutput, Judged, Post, Reach, Waits, recorded, revision_of};
-use crate::hook_intake::FrameId;
-use crate::limits::{JUDGING_MS, RULED_MS};
+
+/// How long a request that a rule has answered needs nobody, although its agent has not gone on.
+/// An agent takes an answer in some ten milliseconds; one that has not taken it by then waits.
+const RULED_MS: u64 = 10_000;
+
+/// How long a new request needs nobody where rules may answer it and have not been asked: the time
+/// until its hook is here and its folder is read, with room for a busy machine.
+const JUDGING_MS: u64 = 400;
 
 /// Whether the rules of a session could answer anything at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use qd_harness::waiting_hook::{Asked, Wants};
 use qd_harness::{Harness, codex, may_be_cut};
+use qd_hook_wire::{FrameId, HookReply};
 use qd_session::Session;
 use qd_session::decision::{
     Body, Book, By, Command, Decided, Decision, Given, Hash, Link, Offer, Order, Record, Refused,
@@ -29,13 +30,11 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{Ask, Open, RequestKind};
 
 pub use self::capabilities::{Capabilities, Reach};
-pub use self::errand::{Carried, Errand, Task};
+pub use self::errand::{Answerer, Carried, Errand, Expecting, Task};
 use self::fitting::misfit;
 pub use self::judging::{Case, Rules};
 use self::sending_again::Doubt;
 use crate::driving::answer_events;
-use crate::hook_intake::{FrameId, HookReply};
-use crate::sources::codex_daemon::errand::Answerer;
 
 /// Who answers, and what.
 #[derive(Debug, Clone, PartialEq)]

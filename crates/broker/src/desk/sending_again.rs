@@ -10,7 +10,13 @@ use qd_session::id::{DecisionId, RequestKey, SessionId};
 use qd_session::moment::Timestamp;
 
 use super::{Desk, DeskOutput, Errand, Reach, recorded, task_of};
-use crate::limits::{AGAIN_DOUBLINGS_MAX, AGAIN_MS};
+
+/// How long after an answer that may have arrived or not it is sent again, the first time: time for
+/// the agent's own signals to say that it arrived.
+const AGAIN_MS: u64 = 5_000;
+
+/// How often that time is doubled. A server that hangs is asked every five minutes in the end.
+const AGAIN_DOUBLINGS_MAX: u32 = 6;
 
 /// How often an answer was sent that may have arrived, and when it is sent next.
 #[derive(Debug, Default)]

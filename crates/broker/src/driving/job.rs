@@ -8,8 +8,6 @@ use qd_session::logbook::{Brief, Message};
 use qd_session::machine::{HarnessAnswer, HookConfig, ToolOrder};
 use qd_session::policy::Preset;
 
-use super::hooks::HookedRun;
-
 /// Something for a runner, once all that led to it is on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -109,4 +107,11 @@ impl Work {
             Self::Kill => "kill",
         }
     }
+}
+
+/// A run of the batch that a hook is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookedRun {
+    pub run: RunId,
+    pub tool: ToolName,
 }

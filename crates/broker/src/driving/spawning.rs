@@ -7,6 +7,10 @@ use qd_session::id::SessionId;
 use qd_session::logbook::Brief;
 use qd_session::machine::{AgentError, Setup};
 
+/// Sessions that we drive and that have not ended. Each may hold a process tree, an open stream and
+/// some megabytes of conversation.
+pub const DRIVEN_MAX: usize = 64;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spawning {
     /// Ours, fresh.
@@ -23,7 +27,7 @@ pub struct Spawning {
 /// Why there is no new session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unspawned {
-    #[error("{} sessions are driven already", crate::limits::DRIVEN_MAX)]
+    #[error("{} sessions are driven already", DRIVEN_MAX)]
     TooMany,
     #[error("there is a session of that id")]
     Exists,

@@ -1,9 +1,9 @@
 use qd_broker::desk::{Answering, Carried, Commanding, Declined, Task};
-use qd_broker::hook_intake::{FrameId, HookReply};
 use qd_broker::viewing::Viewing;
 use qd_broker::{Broker, Input, Output, Staying};
 use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_hook_wire::{FrameId, HookReply};
 use qd_session::decision::{Answer, Body, By, Command, Decision, Refused, Standing};
 use qd_session::id::{DecisionId, SessionId};
 use qd_session::moment::Timestamp;

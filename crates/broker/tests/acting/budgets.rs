@@ -1,5 +1,5 @@
 use qd_broker::Input;
-use qd_broker::history::SessionKey;
+use qd_broker::session_key::SessionKey;
 use qd_harness::Harness;
 use qd_harness::usage::Sum;
 use qd_session::operator::SubState;

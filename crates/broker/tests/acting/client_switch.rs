@@ -2,8 +2,8 @@
 //! rules end with it.
 
 use qd_broker::Input;
+use qd_broker::desk::Expecting;
 use qd_broker::desk::{Carried, Task};
-use qd_broker::sources::codex_daemon::errand::Expecting;
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::Session;
 use qd_session::decision::{Command, Standing};

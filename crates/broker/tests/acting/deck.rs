@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use qd_broker::desk::{Answering, Carried, Commanding, Declined, Errand};
-use qd_broker::hook_intake::FrameId;
-use qd_broker::sources::repositories::{Followed, Survey, Surveyed};
+use qd_broker::survey::{Followed, Survey, Surveyed};
 use qd_broker::viewing::Viewing;
 use qd_broker::{Broker, Card, Input, Output, Staying};
 use qd_harness::waiting_hook::Heard;
 use qd_harness::{Channel, Direction, Harness, Signal};
+use qd_hook_wire::FrameId;
 use qd_session::Session;
 use qd_session::decision::{By, Command, Decision, Record, Scope, Standing};
 use qd_session::event::Entry;

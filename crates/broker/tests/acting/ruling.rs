@@ -2,7 +2,7 @@ use std::path::Path;
 
 use qd_broker::Input;
 use qd_broker::desk::{Carried, Declined, Task};
-use qd_broker::policy_file::PolicyFile;
+use qd_host::policy_file::PolicyFile;
 use qd_session::decision::{Body, Command, Decision, Offer, Record, Standing};
 use qd_session::operator::SubState;
 use qd_session::policy::{Preset, Tightening};

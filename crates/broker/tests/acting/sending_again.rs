@@ -99,6 +99,7 @@ const REQUESTS: u64 = 3;
 const DEVICES: [&str; 3] = ["phone", "desk", "tablet"];
 
 /// The same as `crates/session/tests/decisions` proves of the book, with the desk as its caller.
+#[expect(clippy::disallowed_methods, reason = "a seed to try again comes from the environment")]
 #[test]
 fn whoever_answers_and_whatever_breaks_every_answer_on_a_server_settles() {
     let one = std::env::var("SIM_SEED").ok().map(|seed| seed.parse().expect("a number"));

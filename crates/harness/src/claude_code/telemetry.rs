@@ -5,6 +5,10 @@
 
 use std::sync::Arc;
 
+use qd_session::id::AgentId;
+use qd_session::moment::Timestamp;
+use qd_session::monitor::Fact;
+
 use super::call::End;
 use super::failure::failure;
 use super::notes::Notes;
@@ -12,9 +16,6 @@ use super::session::{Prompt, Session};
 use crate::excerpt::head;
 use crate::otlp::Record;
 use crate::rfc3339;
-use qd_session::id::AgentId;
-use qd_session::moment::Timestamp;
-use qd_session::monitor::Fact;
 
 /// When it happened: by the exporter's clock, else by the client's own.
 pub fn happened(record: &Record<'_>) -> Option<Timestamp> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use qd_broker::sources::processes::Process as Found;
+use qd_host::processes::Process as Found;
 
 use crate::world::{World, session_files};
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use qd_broker::hook_intake::{Caller, Frame, FrameId, Mode};
+use qd_hook_wire::FrameId;
+use qd_sources::hook_intake::{Caller, Frame, Mode};
 
 use crate::world::{Process, World, hook};
 

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use qd_broker::runtime::{Handle, RawSignal, now};
+use qd_daemon::runtime::{Handle, RawSignal};
 use qd_harness::capture::Recorded;
+use qd_host::now;
 use qd_session::moment::Timestamp;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::{sleep, timeout};

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use qd_broker::sources::client_folders::{FolderOrigin, FolderView};
-use qd_broker::sources::places::places;
 use qd_broker::{ClientVersion, ClientView};
 use qd_harness::other_client;
 use qd_server::{About, RefusedHooks};
+use qd_sources::client_folders::{FolderOrigin, FolderView};
+use qd_sources::places::places;
 
 use super::finding::Finding;
 use crate::hooks::{self, Standing};

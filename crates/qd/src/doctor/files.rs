@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use qd_broker::hook_intake::{Losses, Spool};
-use qd_broker::layers_file::LayersFile;
-use qd_broker::policy_file::PolicyFile;
+use qd_host::layers_file::LayersFile;
+use qd_host::policy_file::PolicyFile;
 use qd_session::operator::layer::Trouble;
+use qd_sources::hook_intake::{Losses, Spool};
 
 use super::finding::{Finding, Repair};
 use crate::paths::Paths;

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use qd_broker::limits::WATCHES_MAX;
-use qd_broker::runtime::{SET_BACK_TOLD, SetBack};
-use qd_broker::sources::places::{Place, places};
+use qd_daemon::runtime::{SET_BACK_TOLD, SetBack};
 use qd_server::{About, PORT};
+use qd_sources::places::{Place, places};
+use qd_sources::watch::WATCHES_MAX;
 
 use super::finding::Finding;
 use crate::paths::Paths;

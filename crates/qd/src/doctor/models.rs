@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
-use qd_broker::bounded_file::{Links, read_regular_text};
-use qd_broker::driving::model::Models;
+use qd_host::bounded_file::{Links, read_regular_text};
+use qd_runners::model::Models;
 
 use super::finding::Finding;
 use crate::config::CONFIG_BYTES_MAX;

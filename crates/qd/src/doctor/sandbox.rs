@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use qd_broker::driving::warden::{Enforced, Warden};
+use qd_runners::warden::{Enforced, Warden};
 
 use super::finding::Finding;
 use crate::config::Config;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use qd_broker::bounded_file::{Links, read_regular};
+use qd_host::bounded_file::{Links, read_regular};
 
 /// Largest settings file we edit. They are a few kilobytes; what is larger is something else.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use qd_broker::hook_intake::{ACK, Agent, Caller, Frame, FrameId, Mode};
+use qd_hook_wire::FrameId;
 use qd_session::event::Event;
 use qd_session::monitor::Fact;
+use qd_sources::hook_intake::{ACK, Agent, Caller, Frame, Mode};
 
 use crate::dice::Dice;
 use crate::world::{Place, World, now};

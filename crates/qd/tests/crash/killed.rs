@@ -4,7 +4,7 @@
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
-use qd_broker::hook_intake::Frame;
+use qd_sources::hook_intake::Frame;
 use serde_json::Value;
 
 use crate::dice::Dice;

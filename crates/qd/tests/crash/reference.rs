@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use qd_broker::hook_intake::Frame;
 use qd_broker::{Broker, Input};
 use qd_harness::Harness;
 use qd_session::moment::Timestamp;
+use qd_sources::hook_intake::Frame;
 use serde_json::Value;
 
 use crate::world::{Place, now};

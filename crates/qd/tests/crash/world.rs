@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use qd_broker::hook_intake::Frame;
-pub use qd_broker::runtime::now;
+pub use qd_host::now;
+use qd_sources::hook_intake::Frame;
 use qd_store::Journal;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, mpsc};
 
-use qd_broker::hook_intake::{Frame, FrameId, KnownIds};
+use qd_hook_wire::FrameId;
+use qd_sources::hook_intake::{Frame, KnownIds};
 
 use crate::world::{Daemon, GENEROUS, Journal, Manner, World, now_ms};
 

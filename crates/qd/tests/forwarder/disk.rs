@@ -6,8 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use qd_broker::Error;
-use qd_broker::hook_intake::{Frame, FrameId, KnownIds, Losses};
+use qd_hook_wire::FrameId;
+use qd_sources::Error;
+use qd_sources::hook_intake::{Frame, KnownIds, Losses};
 use qd_store::Delivery;
 
 use crate::world::{World, names, now_ms};

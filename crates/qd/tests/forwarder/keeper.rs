@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 
-use qd_broker::hook_intake::{FrameId, HookReply, bind};
-use qd_broker::runtime::{Runtime, Settings};
+use qd_daemon::runtime::{Runtime, Settings};
+use qd_hook_wire::{FrameId, HookReply};
 use qd_server::{Doors, Records, Server, Tokens};
+use qd_sources::hook_intake::bind;
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 

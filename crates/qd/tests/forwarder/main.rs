@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use qd_broker::hook_intake::{Admission, Cut, Frame, KnownIds, Mode};
+use qd_sources::hook_intake::{Admission, Cut, Frame, KnownIds, Mode};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use world::{Daemon, GENEROUS, Journal, Manner, World, finish, now_ms};
 
@@ -129,7 +129,7 @@ fn without_a_daemon_the_hook_is_spooled() {
     world.hook("send --harness codex").run(PAYLOAD);
     assert_eq!(payloads(&world.drained()), [PAYLOAD], "no socket");
 
-    drop(qd_broker::hook_intake::bind(&world.socket()).expect("a socket"));
+    drop(qd_sources::hook_intake::bind(&world.socket()).expect("a socket"));
     world.hook("send --harness codex").run(PAYLOAD);
     assert_eq!(payloads(&world.drained()), [PAYLOAD], "a socket that nobody listens on");
 }

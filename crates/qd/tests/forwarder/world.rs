@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use qd_broker::hook_intake::{
-    ACK, Admission, Frame, FrameId, FrameParser, KnownIds, REFUSAL, Spool, bind,
-};
+use qd_hook_wire::FrameId;
+use qd_sources::hook_intake::{ACK, Admission, Frame, FrameParser, KnownIds, REFUSAL, Spool, bind};
 use rustix::net::{Shutdown, shutdown};
 
 /// Long enough for any machine that still makes progress.

@@ -9,7 +9,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use qd_broker::Card;
-use qd_broker::runtime::{Board, BoardNews as News, Handle};
+use qd_broker::news::BoardNews as News;
+use qd_daemon::runtime::{Board, Handle};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use qd_broker::Card;
-use qd_broker::runtime::BoardNews as News;
+use qd_broker::news::BoardNews as News;
 use qd_harness::native::{Payload, StreamEvent};
 use qd_session::id::{RequestKey, SessionId};
 use qd_session::machine::{Change, Kind, RunStatus, Shown, StateChanged, ToolLifecycle};

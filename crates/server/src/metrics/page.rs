@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use qd_broker::telemetry::Histogram;
+use qd_telemetry::Histogram;
 
 #[derive(Debug, Default)]
 pub struct Page(String);

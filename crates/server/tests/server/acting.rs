@@ -3,7 +3,7 @@
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use qd_broker::runtime::now;
+use qd_host::now;
 
 use super::*;
 

@@ -16,11 +16,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use qd_broker::hook_intake;
-use qd_broker::notices::{Notices, Settings as NoticeSettings};
-use qd_broker::runtime::{Handle, Runtime, Settings};
+use qd_daemon::runtime::{Handle, Runtime, Settings};
+use qd_notices::{Notices, Settings as NoticeSettings};
 use qd_server::{Doors, HEADER, Need, PAGE_ROUTES, ROUTES, Records, Route, Scope, Server, Tokens};
 use qd_session::operator::notice::Rules;
+use qd_sources::hook_intake;
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime as Tokio;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use qd_broker::driving::hooks::{HookEnd, HookedRun};
-use qd_broker::driving::{
-    Crew, Ended, Ground, HarnessOffer, HarnessOrder, Muster, Report, Sending, Start, Task, Teller,
-};
+use qd_broker::driving::HookedRun;
+use qd_broker::driving::{Ground, Report, Sending, Start};
 use qd_harness::Harness;
 use qd_harness::native::{Piece, StopReason};
+use qd_runners::crew::{Crew, Ended, HarnessOffer, HarnessOrder, Muster, Task};
+use qd_runners::hooks::HookEnd;
+use qd_runners::teller::Teller;
 use qd_session::id::ToolName;
 use qd_session::logbook::{Brief, Called, Frozen, Used};
 use qd_session::machine::{

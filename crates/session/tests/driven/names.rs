@@ -239,7 +239,7 @@ fn coded(section: &str) -> Coded {
         "Ids" => All(prefixes()),
         "Commands" => Among(routes()),
         "Timeouts, retries and delays" => Among(listed("limits.md", "")),
-        "Log fields" => Among(words("crates/broker/src/telemetry/log.rs")),
+        "Log fields" => Among(words("crates/telemetry/src/log.rs")),
         "Metrics" => {
             All(listed("metrics.md", "").into_iter().filter(|it| !it.starts_with("qd_")).collect())
         }

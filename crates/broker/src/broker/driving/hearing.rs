@@ -24,7 +24,10 @@ use super::{Heard, unknown_ground};
 use crate::broker::ruling::answer_by;
 use crate::broker::{Broker, Output, Tracked};
 use crate::driving::{Ground, Judge, Report, Ruled, clipped};
-use crate::limits::UNWATCHED_CALLS_MAX;
+
+/// Calls that a session makes without anybody being asked, while nobody looks at the board, before
+/// it is held.
+const UNWATCHED_CALLS_MAX: u32 = 50;
 
 impl Broker {
     pub(in crate::broker) fn hear(

@@ -1,9 +1,10 @@
 //! Background sessions (`claude --bg`): a worker of the client's own supervisor has the session, and
 //! no terminal. The registry and the jobs folder are the witnesses.
 
-use super::*;
 use qd_testbed::Headless;
 use rustix::process::{Pid, Signal, kill_process};
+
+use super::*;
 
 /// A session that runs in the background, and the daemon.
 struct Background {

@@ -1,7 +1,8 @@
 //! A process that is stopped, and one that shows no sign of life: the kernel is the witness.
 
-use super::*;
 use rustix::process::{Pid, Signal, kill_process};
+
+use super::*;
 
 impl Claude {
     fn signal(&self, signal: Signal) {

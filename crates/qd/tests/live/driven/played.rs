@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use qd_testbed::Script;
 use serde_json::{Value, json};
 
 use super::setting::{Driven, config};
 use crate::world::{World, eventually};
-use qd_testbed::Script;
 
 /// One line of a recording, or of what is made of one.
 enum Line {

@@ -10,7 +10,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
-use qd_broker::driving::agents::limits::START_MAX;
+use qd_runners::agents::limits::START_MAX;
 use qd_testbed::Script;
 use serde_json::Value;
 use tokio::net::UnixStream;
