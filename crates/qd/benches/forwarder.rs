@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use qd_sources::hook_intake::{ACK, FrameParser, KnownIds, Spool, bind};
+use qd_hook_wire::ACK;
+use qd_sources::hook_intake::{FrameParser, KnownIds, Spool, bind};
 
 /// Turns of the cheap runs.
 const TURNS: usize = 400;

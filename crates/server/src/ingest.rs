@@ -15,7 +15,8 @@ use qd_harness::abridge::{Abridged, Abridger, Bounds};
 use qd_harness::waiting_hook::session_named;
 use qd_harness::{Channel, Harness};
 use qd_hook_wire::FrameId;
-use qd_sources::hook_intake::{Caller, Cut, Frame, Mode};
+use qd_hook_wire::{Cut, Mode};
+use qd_sources::hook_intake::{Caller, Frame};
 use serde::Deserialize;
 use serde_json::json;
 

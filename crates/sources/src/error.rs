@@ -5,17 +5,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "a frame's header is longer than {} bytes",
-        crate::hook_intake::parser::HEADER_BYTES_MAX
-    )]
+    #[error("a frame's header is longer than {} bytes", qd_hook_wire::HEADER_BYTES_MAX)]
     HeaderTooLong,
     #[error("a frame's header is not one of ours: {part}")]
     HeaderMalformed { part: &'static str },
-    #[error(
-        "a frame announces {len} bytes; the longest has {}",
-        crate::hook_intake::frame::PAYLOAD_BYTES_MAX
-    )]
+    #[error("a frame announces {len} bytes; the longest has {}", qd_hook_wire::PAYLOAD_BYTES_MAX)]
     PayloadTooLong { len: u64 },
     #[error("a frame's payload does not match its checksum")]
     PayloadDamaged,

@@ -11,13 +11,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use qd_daemon::runtime::{Delivered, Handle, ReplyOutcome, Runtime, Settings as LoopSettings};
 use qd_harness::{Channel, Harness};
 use qd_hook_wire::FrameId;
+use qd_hook_wire::Mode;
 use qd_notices::{
     DeviceView, NotADevice, Notices, NtfySettings, PrivateHost, Settings, Subscription,
     WebhookSettings,
 };
 use qd_session::operator::Group;
 use qd_session::operator::notice::{Kind, Rules};
-use qd_sources::hook_intake::{Caller, Frame, Mode};
+use qd_sources::hook_intake::{Caller, Frame};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime as Tokio;
 use tokio::sync::watch;

@@ -6,9 +6,10 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use qd_hook_wire::FrameId;
+use qd_hook_wire::{ACK, Agent, Mode};
 use qd_session::event::Event;
 use qd_session::monitor::Fact;
-use qd_sources::hook_intake::{ACK, Agent, Caller, Frame, Mode};
+use qd_sources::hook_intake::{Caller, Frame};
 
 use crate::dice::Dice;
 use crate::world::{Place, World, now};

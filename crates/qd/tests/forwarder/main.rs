@@ -11,7 +11,8 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use qd_sources::hook_intake::{Admission, Cut, Frame, KnownIds, Mode};
+use qd_hook_wire::{Cut, Mode};
+use qd_sources::hook_intake::{Admission, Frame, KnownIds};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 use world::{Daemon, GENEROUS, Journal, Manner, World, finish, now_ms};
 

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use qd_sources::hook_intake::Mode;
+use qd_hook_wire::Mode;
 use qd_store::Journal;
 use rustix::process::{Pid, Signal, kill_process};
 

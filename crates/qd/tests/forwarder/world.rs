@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use qd_hook_wire::FrameId;
-use qd_sources::hook_intake::{ACK, Admission, Frame, FrameParser, KnownIds, REFUSAL, Spool, bind};
+use qd_hook_wire::{ACK, REFUSAL};
+use qd_sources::hook_intake::{Admission, Frame, FrameParser, KnownIds, Spool, bind};
 use rustix::net::{Shutdown, shutdown};
 
 /// Long enough for any machine that still makes progress.

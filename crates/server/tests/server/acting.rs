@@ -26,7 +26,7 @@ fn waiting(daemon: &Daemon) -> (UnixStream, String) {
     stream.write_all(frame.as_bytes()).expect("sent");
     let mut ack = [0];
     stream.read_exact(&mut ack).expect("answered");
-    assert_eq!(ack, [hook_intake::ACK]);
+    assert_eq!(ack, [qd_hook_wire::ACK]);
     let deadline = Instant::now() + PATIENCE;
     loop {
         let list = daemon.request("GET", "/api/requests").token(Scope::Operate).json();
@@ -72,7 +72,7 @@ fn who_answers_second_is_told_of_the_first() {
     assert_eq!((status, code.as_str()), (409, "not_possible"), "it asks for a permission");
     let first = decided(&daemon, &key, &allow);
     told(&mut stream, ALLOWED);
-    stream.write_all(&[hook_intake::ACK]).expect("sent");
+    stream.write_all(&[qd_hook_wire::ACK]).expect("sent");
     let (status, body) = first.join().expect("no panic");
     assert_eq!(status, 200, "{body}");
     let (status, body) = decide(&daemon, &key, &json!({"type": "deny"})).send();
@@ -100,7 +100,7 @@ fn an_answer_to_what_was_shown_before_reaches_nobody() {
     let given = std::thread::spawn(move || answer(open));
     // The first that it hears is the answer to what it asked.
     told(&mut stream, ALLOWED);
-    stream.write_all(&[hook_intake::ACK]).expect("sent");
+    stream.write_all(&[qd_hook_wire::ACK]).expect("sent");
     assert_eq!(given.join().expect("no panic").0, 200);
 }
 

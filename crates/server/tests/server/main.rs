@@ -366,13 +366,13 @@ fn the_socket_takes_frames_and_answers_commands() {
     stream.write_all(&frame.as_bytes()[..3]).expect("sent");
     stream.write_all(&frame.as_bytes()[3..]).expect("sent");
     stream.read_exact(&mut ack).expect("answered");
-    assert_eq!(ack, [hook_intake::ACK]);
+    assert_eq!(ack, [qd_hook_wire::ACK]);
     stream.write_all(frame.as_bytes()).expect("sent");
     stream.read_exact(&mut ack).expect("answered");
-    assert_eq!(ack, [hook_intake::ACK]);
+    assert_eq!(ack, [qd_hook_wire::ACK]);
     stream.write_all(b"qd1 nonsense\n").expect("sent");
     stream.read_exact(&mut ack).expect("answered");
-    assert_eq!(ack, [hook_intake::REFUSAL]);
+    assert_eq!(ack, [qd_hook_wire::REFUSAL]);
     assert_eq!(stream.read(&mut ack).expect("closed"), 0);
 
     let mut command = daemon.socket();

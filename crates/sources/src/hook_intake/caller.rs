@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use qd_host::processes::Process;
 use qd_host::supervised::is_warden;
 
-use super::frame::Agent;
+use qd_hook_wire::Agent;
 
 /// Processes above a forwarder that are looked at: an agent, its shell and its wrappers, a
 /// terminal, a session of the system.

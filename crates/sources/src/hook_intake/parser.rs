@@ -5,14 +5,10 @@
 //! beside that for those who wait, unless there is no room: see [`FrameParser::hold_no_whole`].
 
 use qd_harness::abridge::{Abridger, Bounds};
-use qd_session::fnv::{BASIS, fnv};
+use qd_hook_wire::{Checksum, HEADER_BYTES_MAX, Header, Malformed, Mode, PAYLOAD_BYTES_MAX};
 
-use super::frame::{Frame, Header};
+use super::frame::Frame;
 use crate::Error;
-
-/// Longest header line of a hook frame. Ours have about 200 bytes; the rest is room for fields
-/// that a newer forwarder adds.
-pub const HEADER_BYTES_MAX: usize = 1 << 10;
 
 /// Reads the frames of one connection or one file.
 #[derive(Debug, Default)]
@@ -35,18 +31,23 @@ enum State {
 struct Coming {
     header: Header,
     header_len: usize,
+    payload_len: usize,
     /// Bytes that have come.
     len: usize,
-    sum: u64,
+    sum: Checksum,
     told: Abridger,
     judged: Option<Abridger>,
 }
 
 impl Coming {
-    fn new(header: Header, header_len: usize) -> Self {
-        let judged = header.is_waiting().then(|| Abridger::new(Bounds::JUDGED));
+    fn new(header: Header, header_len: usize) -> Result<Self, Error> {
+        let len = header.len;
+        let payload_len = usize::try_from(len).ok().filter(|len| *len <= PAYLOAD_BYTES_MAX);
+        let payload_len = payload_len.ok_or(Error::PayloadTooLong { len })?;
+        let judged = (header.mode == Mode::Wait).then(|| Abridger::new(Bounds::JUDGED));
         let told = Abridger::new(Bounds::TOLD);
-        Self { header, header_len, len: 0, sum: BASIS, told, judged }
+        let sum = Checksum::default();
+        Ok(Self { header, header_len, payload_len, len: 0, sum, told, judged })
     }
 }
 
@@ -87,7 +88,7 @@ impl FrameParser {
     /// How long the payload is that is on its way and would be held whole.
     pub fn whole_len(&self) -> Option<usize> {
         match &self.state {
-            State::Payload(coming) if coming.judged.is_some() => Some(coming.header.payload_len),
+            State::Payload(coming) if coming.judged.is_some() => Some(coming.payload_len),
             State::Payload(_) | State::Header { .. } | State::Lost => None,
         }
     }
@@ -135,27 +136,31 @@ fn read_header(mut line: Vec<u8>, bytes: &mut &[u8]) -> Step {
     };
     line.extend_from_slice(&window[..end]);
     *bytes = &bytes[end + 1..];
-    match Header::parse(&line) {
-        Ok(header) => Step::GoOn(State::Payload(Box::new(Coming::new(header, line.len() + 1)))),
+    let coming = match Header::parse(&line) {
+        Ok(header) => Coming::new(header, line.len() + 1),
+        Err(Malformed(part)) => Err(Error::HeaderMalformed { part }),
+    };
+    match coming {
+        Ok(coming) => Step::GoOn(State::Payload(Box::new(coming))),
         Err(error) => Step::Broken(error),
     }
 }
 
 fn read_payload(mut coming: Box<Coming>, bytes: &mut &[u8]) -> Step {
-    let missing = coming.header.payload_len - coming.len;
+    let missing = coming.payload_len - coming.len;
     let (taken, rest) = bytes.split_at(bytes.len().min(missing));
     *bytes = rest;
     coming.len += taken.len();
-    coming.sum = fnv(coming.sum, taken);
+    coming.sum = coming.sum.and(taken);
     coming.told.feed(taken);
     coming.judged.iter_mut().for_each(|judged| judged.feed(taken));
-    if coming.len < coming.header.payload_len {
+    if coming.len < coming.payload_len {
         return Step::NeedMore(State::Payload(coming));
     }
     let Coming { header, sum, told, judged, .. } = *coming;
-    match header.with_payload(sum, told.finish(), judged.map(Abridger::finish)) {
-        Ok(frame) => Step::Whole(frame),
-        Err(error) => Step::Broken(error),
+    match sum == header.sum {
+        true => Step::Whole(Frame::of(header, told.finish(), judged.map(Abridger::finish))),
+        false => Step::Broken(Error::PayloadDamaged),
     }
 }
 

@@ -17,6 +17,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use qd_hook_wire::FrameId;
+use qd_hook_wire::HEADER_BYTES_MAX;
+use qd_hook_wire::LOSSES_MAX;
+use qd_hook_wire::PAYLOAD_BYTES_MAX;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -24,8 +27,6 @@ use super::frame::Frame;
 use super::known_ids::{Admission, KnownIds};
 use super::parser::FrameParser;
 use crate::Error;
-use crate::hook_intake::frame::PAYLOAD_BYTES_MAX;
-use crate::hook_intake::parser::HEADER_BYTES_MAX;
 
 /// Files looked at in one listing of the spool, oldest first; the rest waits for the next listing.
 /// Forwarders leave up to 64 MiB there, which is some 16,000 files.
@@ -49,10 +50,6 @@ const FOLDER_CLOCK_MS: u64 = 20;
 /// Files kept that are no frames. They are evidence of a fault, not data: the oldest goes first
 /// and is counted.
 pub const ASIDE_FILES_MAX: usize = 64;
-
-/// Bytes of the loss file that are read. One byte is one lost frame, so the count ends here and
-/// means "at least"; the forwarder stops writing at the same size.
-const LOSSES_MAX: u64 = 1 << 20;
 
 /// The spool's folder, opened once.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use qd_hook_wire::Agent;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, getppid};
@@ -10,7 +11,6 @@ use rustix::stdio::stdout;
 
 use crate::deadline::Deadline;
 use crate::limits::AGENT_LOOK_EVERY;
-use crate::message::Agent;
 
 /// The agent that ran the hook or, where it cannot be seen from here, the process that started us.
 pub struct AgentWatch {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use qd_hook_wire::Agent;
+
 use crate::limits::SHELLS_MAX;
-use crate::message::Agent;
 
 /// The nearest process above us that is no shell.
 #[derive(Debug, Clone, PartialEq, Eq)]

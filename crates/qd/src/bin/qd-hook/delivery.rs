@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use qd_hook_wire::ACK;
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -67,9 +68,6 @@ fn acknowledged(socket: &OwnedFd, deadline: Deadline) -> bool {
     }
     false
 }
-
-/// What one side answers once it has what the other sent.
-pub const ACK: u8 = b'+';
 
 /// A daemon that dies while we write is an error to us and not a signal.
 #[cfg(target_os = "linux")]

@@ -1,13 +1,14 @@
 //! What the agent writes to the hook's input.
 
 use qd_harness::abridge::{Abridger, Bounds};
+use qd_hook_wire::{Cut, PAYLOAD_BYTES_MAX};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::stdio::stdin;
 
 use crate::deadline::Deadline;
-use crate::limits::{INPUT_WAIT, LONG_INPUT_BYTES, LONG_INPUT_WAIT, WHOLE_BYTES_MAX};
-use crate::message::{Cut, Input};
+use crate::limits::{INPUT_WAIT, LONG_INPUT_BYTES, LONG_INPUT_WAIT};
+use crate::message::Input;
 
 /// Whether the payload is wanted whole, as far as there is room: for whoever judges it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub fn read(wanted: Wanted) -> Input {
             Ok(count) => {
                 len += count;
                 abridger.feed(&chunk[..count]);
-                whole = whole.filter(|whole| whole.len() + count <= WHOLE_BYTES_MAX);
+                whole = whole.filter(|whole| whole.len() + count <= PAYLOAD_BYTES_MAX);
                 whole.iter_mut().for_each(|whole| whole.extend_from_slice(&chunk[..count]));
             }
             Err(Errno::INTR | Errno::AGAIN) => {}

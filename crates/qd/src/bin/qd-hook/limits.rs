@@ -35,13 +35,6 @@ pub const LONG_INPUT_WAIT: Duration = Duration::from_secs(10);
 /// What is longer than most payloads ever are.
 pub const LONG_INPUT_BYTES: usize = 1 << 20;
 
-/// Longest payload that is handed to the daemon whole, where a rule may have to judge it. A file
-/// of some megabytes is an ordinary one to write. The daemon takes no longer one.
-pub const WHOLE_BYTES_MAX: usize = 16 << 20;
-
-/// Longest harness or event name; longer ones are cut.
-pub const NAME_BYTES_MAX: usize = 64;
-
 /// Shells between us and the agent that are passed over: `sh -c` and a wrapper script or two.
 pub const SHELLS_MAX: usize = 4;
 
@@ -65,9 +58,6 @@ pub const BLOCK_BYTES: u64 = 4 << 10;
 
 /// Age after which a half-written file has no writer any more, in nanoseconds.
 pub const PART_STALE_NS: u64 = 60_000_000_000;
-
-/// Losses that are counted, one byte each.
-pub const LOSSES_MAX: u64 = 1 << 20;
 
 /// How long the child that waits for the disk and makes room may live.
 pub const SYNC_SECONDS_MAX: u32 = 10;
@@ -100,10 +90,3 @@ pub const RESTART_GRACE: Duration = Duration::from_secs(5);
 
 /// Between two looks whether the agent still lives, where the kernel does not tell.
 pub const AGENT_LOOK_EVERY: Duration = Duration::from_secs(2);
-
-/// Longest first line of a reply.
-pub const REPLY_HEADER_BYTES_MAX: usize = 256;
-
-/// Longest text of a reply, for each of the two outputs. The longest is a tool's whole input with
-/// the operator's changes, which came in a payload.
-pub const REPLY_TEXT_BYTES_MAX: usize = 2 << 20;

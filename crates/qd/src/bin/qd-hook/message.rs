@@ -1,15 +1,14 @@
 //! The frame as it goes over the wire and onto disk: a header line, then the payload.
-//!
-//! The format's owner is the daemon's `hook_intake`; this is the writing half.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use qd_hook_wire::{Agent, Checksum, Cut, FrameId, Header, plain_name};
+
 use crate::ancestry;
 use crate::caller::{Caller, Evidence};
 use crate::command_line::Hook;
-use crate::limits::NAME_BYTES_MAX;
-use crate::whose::{self, BASIS};
+use crate::whose;
 
 /// What the agent said, and whether that is all of it.
 pub struct Input {
@@ -18,18 +17,6 @@ pub struct Input {
     /// All of it, where the payload is not and whoever judges it can have it.
     pub whole: Option<Vec<u8>>,
     pub cut: Option<Cut>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    Size,
-    Time,
-}
-
-#[derive(Clone, Copy)]
-pub struct Agent {
-    pub pid: u32,
-    pub started: Option<u64>,
 }
 
 /// Who ran the hook.
@@ -94,41 +81,33 @@ impl Message {
         let RunBy { agent, other } = run_by;
         // The hasher's keys come from the system's random numbers.
         let random = RandomState::new().hash_one(std::process::id());
-        let id = format!("{:016x}{random:016x}", stamp.nanoseconds);
-        let (word, entry) = match mode {
-            Mode::Send => ("send", None),
-            Mode::Wait { entry } => ("wait", entry),
+        let id = FrameId(u128::from(stamp.nanoseconds) << 64 | u128::from(random));
+        let (mode, entry) = match mode {
+            Mode::Send => (qd_hook_wire::Mode::Send, None),
+            Mode::Wait { entry } => (qd_hook_wire::Mode::Wait, entry),
         };
-        let mut header = format!(
-            "qd1 {word} id={id} at={} seq={} harness={}",
-            stamp.nanoseconds / 1_000_000,
-            stamp.nanoseconds % 1_000_000,
-            name(&hook.harness),
-        );
-        if let Some(event) = &hook.event {
-            header += &format!(" event={}", name(event));
-        }
-        if let Some(entry) = entry {
-            header += &format!(" entry={}", name(entry));
-        }
-        if let Some(other) = other {
-            header += &format!(" by={}", name(other));
-        }
-        match agent {
-            Some(Agent { pid, started: Some(started) }) => {
-                header += &format!(" agent={pid}:{started}")
-            }
-            Some(Agent { pid, started: None }) => header += &format!(" agent={pid}"),
-            None => {}
-        }
         let Input { payload, whole, cut } = input;
+        let header = Header {
+            mode,
+            id,
+            at_ms: stamp.nanoseconds / 1_000_000,
+            seq: (stamp.nanoseconds % 1_000_000) as u32,
+            harness: plain_name(&hook.harness),
+            event: hook.event.as_deref().map(plain_name),
+            entry: entry.map(plain_name),
+            agent: *agent,
+            by: other.as_deref().map(plain_name),
+            cut,
+            sum: Checksum::default(),
+            len: 0,
+        };
         let session_key = whose::session_key(&hook.harness, *agent, &payload);
-        let abridged = frame(&header, cut, &payload);
+        let abridged = frame(&header, &payload);
         let (bytes, abridged) = match whole {
-            Some(whole) => (frame(&header, None, &whole), Some(abridged)),
+            Some(whole) => (frame(&Header { cut: None, ..header }, &whole), Some(abridged)),
             None => (abridged, None),
         };
-        Self { id, session_key, bytes, abridged }
+        Self { id: id.to_string(), session_key, bytes, abridged }
     }
 
     /// What is written to the spool.
@@ -137,27 +116,9 @@ impl Message {
     }
 }
 
-fn frame(header: &str, cut: Option<Cut>, payload: &[u8]) -> Vec<u8> {
-    let cut = match cut {
-        Some(Cut::Size) => " cut=size",
-        Some(Cut::Time) => " cut=time",
-        None => "",
-    };
-    let (sum, len) = (fnv(BASIS, payload), payload.len());
-    let mut bytes = format!("{header}{cut} sum={sum:016x} len={len}\n").into_bytes();
+fn frame(header: &Header, payload: &[u8]) -> Vec<u8> {
+    let (sum, len) = (Checksum::of(payload), payload.len() as u64);
+    let mut bytes = Header { sum, len, ..header.clone() }.line().into_bytes();
     bytes.extend_from_slice(payload);
     bytes
-}
-
-/// What may stand in a header: everything else becomes `_`.
-fn name(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let name: String =
-        text.chars().take(NAME_BYTES_MAX).map(|c| if plain(c) { c } else { '_' }).collect();
-    if name.is_empty() { "_".to_owned() } else { name }
-}
-
-/// FNV-1a, 64 bits: a checksum, begun or gone on with.
-pub fn fnv(sum: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -12,10 +12,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use qd_hook_wire::LOSSES_MAX;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::limits::{BLOCK_BYTES, LOSSES_MAX, SPOOL_BYTES_FULL, SPOOL_BYTES_MAX};
+use crate::limits::{BLOCK_BYTES, SPOOL_BYTES_FULL, SPOOL_BYTES_MAX};
 use crate::message::Message;
 use crate::trimming;
 

@@ -8,6 +8,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use qd_hook_wire::{ACK, HookReply, Parsed};
 use rustix::io::Errno;
 
 use crate::agent_watch::{AgentWatch, Woken};
@@ -19,7 +20,7 @@ use crate::limits::{
 };
 use crate::message::{Message, Mode, RunBy, Stamp};
 use crate::place::Place;
-use crate::reply::{Parsed, Reply};
+use crate::reply::say;
 use crate::{delivery, disk, input, spool};
 
 pub fn wait(hook: &Hook, within: Duration, holding: Holding) {
@@ -99,14 +100,14 @@ impl Waiting {
                 Err(Errno::INTR | Errno::AGAIN) => continue,
                 Err(_) => return Heard::TheEnd,
             }
-            match Reply::parse(&bytes) {
+            match HookReply::parse(&bytes) {
                 Parsed::Half => {}
                 Parsed::Broken => return Heard::TheEnd,
                 Parsed::Whole(reply) => {
                     // A daemon that is told that we have it and one that is not must not mean the
                     // same: what it cannot be told is not said, and we come back.
-                    if delivery::write(socket, &[delivery::ACK], self.until) {
-                        reply.say();
+                    if delivery::write(socket, &[ACK], self.until) {
+                        say(reply);
                     }
                     return Heard::TheEnd;
                 }

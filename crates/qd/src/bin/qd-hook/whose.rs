@@ -1,21 +1,19 @@
 //! Whose hook a payload is: a number for its session, found without parsing the payload.
 
-use crate::message::{Agent, fnv};
+use qd_hook_wire::{Agent, Checksum};
 
 /// The same for hooks of one session. Where a payload names none, the agent's process stands for it.
 pub fn session_key(harness: &str, agent: Option<Agent>, payload: &[u8]) -> u64 {
-    let harness = fnv(fnv(BASIS, harness.as_bytes()), b"\0");
-    match (text_member(payload, b"session_id"), agent) {
-        (Some(id), _) => fnv(harness, id),
+    let harness = Checksum::of(harness.as_bytes()).and(b"\0");
+    let key = match (text_member(payload, b"session_id"), agent) {
+        (Some(id), _) => harness.and(id),
         (None, Some(Agent { pid, started })) => {
-            fnv(harness, format!("{pid}:{started:?}").as_bytes())
+            harness.and(format!("{pid}:{started:?}").as_bytes())
         }
         (None, None) => harness,
-    }
+    };
+    key.0
 }
-
-/// FNV-1a's first value.
-pub const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// A text of the outermost object by its name, as it is spelled there. One further in is something
 /// that the agent reads or writes, and says nothing about whose hook this is.
