@@ -6,13 +6,13 @@
 //! because of it, and what tells nothing new is not journaled, so hearing a thing twice is free.
 
 mod acting;
-pub(crate) mod budgets;
+mod budgets;
 mod clients;
 mod clock;
 mod driving;
 mod resting;
-pub(crate) mod ruling;
-pub(crate) mod vitals;
+mod ruling;
+mod vitals;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,6 @@ use qd_hook_wire::FrameId;
 use qd_session::Session;
 use qd_session::decision::Record;
 use qd_session::event::{Entry, Event};
-use qd_session::fnv::{BASIS, fnv};
 use qd_session::id::{AgentId, ProcessKey, SessionId};
 use qd_session::machine::Shown;
 use qd_session::moment::Timestamp;
@@ -35,21 +34,22 @@ use qd_session::operator::{Group, SubState};
 use qd_session::policy::Policy;
 
 pub use self::acting::Staying;
-pub use self::budgets::Work;
 use self::clients::ClientHeard;
 pub use self::clients::{ClientVersion, ClientView};
 use self::driving::is_alive;
 use self::resting::SessionCell;
-pub use self::ruling::Ruling;
-use self::vitals::VitalSigns;
+use crate::budgets::Work;
 use crate::card::{Card, Fingerprint, Known, Surroundings};
 use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
 use crate::driving::{Drives, Job, Report, Spawning};
+use crate::rules::Ruling;
 use crate::session_key::SessionKey;
+use crate::session_key::session_id;
 use crate::survey::{Survey, Surveyed};
 use crate::terminal::Terminal;
 use crate::viewing::Viewing;
 use crate::vital::Vital;
+use crate::vital::VitalSigns;
 
 /// Sessions kept in memory: as many as the journal keeps. At rest one takes less than
 /// 2 KiB.
@@ -612,7 +612,7 @@ impl Broker {
         if let Some(id) = self.found.get(&key) {
             return id.clone();
         }
-        let id = spelled(harness, vendor_id);
+        let id = session_id(harness, vendor_id);
         self.found.insert(key, id.clone());
         self.make_room();
         let session = Session::new(id.clone());
@@ -840,20 +840,4 @@ pub struct Past {
 pub enum NotFound {
     Nobody,
     Several,
-}
-
-/// Our id for a session that an agent named: the same whenever it is heard of again, also by a
-/// daemon that lost its journal.
-pub fn spelled(harness: Harness, vendor_id: &str) -> SessionId {
-    let text = format!("{}/{vendor_id}", harness.id_seed());
-    let bytes = text.as_bytes();
-    let (high, low) = (fnv(BASIS, bytes), fnv(0x9ae1_6a3b_2f90_404f, bytes));
-    SessionId::new(format!(
-        "sess_{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        (low >> 48) & 0x3fff | 0x8000,
-        low & 0xffff_ffff_ffff
-    ))
 }

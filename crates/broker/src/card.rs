@@ -19,11 +19,13 @@ use qd_session::view::monitor::{MonitorView, view, view_driven};
 use ring::digest;
 use serde::Serialize;
 
-use crate::broker::vitals::VitalSigns;
-use crate::broker::{Ruling, Work, budgets, ruling, spelled};
+use crate::budgets::{self, Work};
 use crate::desk::{Capabilities, Desk, OpenRequest, Reach, is_cut};
 use crate::driving::{self, DriveView};
+use crate::rules::{self, Ruling};
+use crate::session_key::session_id;
 use crate::terminal::Terminal;
+use crate::vital::VitalSigns;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -338,7 +340,7 @@ impl Card {
             branch: text(about.map(|about| &about.branch)),
             transcript: text(about.map(|about| &about.transcript)),
             forked_from: text(about.map(|about| &about.forked_from))
-                .map(|vendor_id| spelled(harness, &vendor_id)),
+                .map(|vendor_id| session_id(harness, &vendor_id)),
             version_note: version.as_deref().and_then(|version| harness.tested().note(version)),
             version,
             mode: text(about.map(|about| &about.mode)),
@@ -657,7 +659,7 @@ impl Surroundings<'_> {
         if ended {
             return Some("it has ended");
         }
-        let layer = ruling::layer(session);
+        let layer = rules::layer(session);
         if self.ruling.effective(session, &layer).is_yolo_forbidden() {
             return Some("a file of its project forbids it");
         }
@@ -682,7 +684,7 @@ impl Surroundings<'_> {
 
 impl PolicyView {
     fn of(session: &Session, ruling: &Ruling) -> Option<Self> {
-        let layer = ruling::layer(session);
+        let layer = rules::layer(session);
         let effective = ruling.effective(session, &layer);
         let rules = effective.rules().count();
         let (preset, from) = (effective.mode(), effective.mode_origin());

@@ -4,11 +4,14 @@
 //! file and no socket; the daemon's loop hands things in and carries out what comes back.
 
 mod broker;
+mod budgets;
 mod card;
 pub mod desk;
+mod driven_answer;
 pub mod driving;
 pub mod news;
 pub mod packed;
+mod rules;
 pub mod session_key;
 pub mod survey;
 pub mod terminal;

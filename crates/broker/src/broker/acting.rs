@@ -13,10 +13,11 @@ use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact};
 use qd_session::policy::{Layer, Preset};
 
-use super::{Broker, Output, ruling};
+use super::{Broker, Output};
 use crate::card::RECORDED;
 use crate::desk::Expecting;
 use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task};
+use crate::rules;
 use crate::viewing::Viewing;
 
 /// How long the hook of a request may keep its agent from asking in the terminal, while the
@@ -323,7 +324,7 @@ impl Broker {
         }
         let known = tracked.session.peek();
         let own = known.preset();
-        let (as_session, as_project) = (ruling::layer(&known), Layer::default());
+        let (as_session, as_project) = (rules::layer(&known), Layer::default());
         let mode = |layer| self.ruling.effective(&known, layer).mode();
         let preset = match own {
             Some(Preset::Manual | Preset::Careful | Preset::AutoEdit) => own,

@@ -28,7 +28,8 @@ use self::streaming::{Cut, TheirCalls};
 use super::{Broker, Output};
 use crate::driving::HookedRun;
 use crate::driving::spawning::DRIVEN_MAX;
-use crate::driving::{Job, Judge, Sending, Spawning, Start, Unspawned, Work, clipped};
+use crate::driving::{Job, Sending, Spawning, Start, Unspawned, Work, clipped};
+use crate::rules::Judge;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use qd_session::id::ProcessKey;
 use qd_session::moment::Timestamp;
 use qd_session::policy::{Layer, Preset};
 
-use super::ruling;
 use crate::packed::{Packed, Press};
+use crate::rules;
 
 #[derive(Debug)]
 pub enum SessionCell {
@@ -125,7 +125,7 @@ impl SessionCell {
 
     pub fn folder(&self) -> Option<Arc<str>> {
         match self {
-            Self::Awake { session, .. } => ruling::folder(session),
+            Self::Awake { session, .. } => rules::folder(session),
             Self::Resting(resting) => resting.index.folder.clone(),
         }
     }
@@ -133,7 +133,7 @@ impl SessionCell {
     /// The session's own layer of the policy.
     pub fn layer(&self) -> Layer {
         match self {
-            Self::Awake { session, .. } => ruling::layer(session),
+            Self::Awake { session, .. } => rules::layer(session),
             Self::Resting(resting) => {
                 resting.index.preset.map(Layer::with_preset).unwrap_or_default()
             }
@@ -176,7 +176,7 @@ impl Index {
         Self {
             heard: session.monitor().last_signal(),
             newest: session.newest(),
-            folder: ruling::folder(session),
+            folder: rules::folder(session),
             carriers: session.monitor().carriers().cloned().collect(),
             preset: session.preset(),
         }

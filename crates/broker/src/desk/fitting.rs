@@ -9,7 +9,7 @@ use qd_session::monitor::RequestKind;
 use serde_json::Value;
 
 use super::{CODEX, DRIVER, HOOK, OPENCODE, RECORDING, Waits};
-use crate::driving::unanswerable;
+use crate::driven_answer::unanswerable;
 
 /// Why an answer to a request cannot be given by that way; none where it can. How far an allowance
 /// reaches is judged in `scope.rs`.

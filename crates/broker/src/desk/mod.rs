@@ -34,7 +34,7 @@ pub use self::errand::{Answerer, Carried, Errand, Expecting, Task};
 use self::fitting::misfit;
 pub use self::judging::{Case, Rules};
 use self::sending_again::Doubt;
-use crate::driving::answer_events;
+use crate::driven_answer::answer_events;
 
 /// Who answers, and what.
 #[derive(Debug, Clone, PartialEq)]

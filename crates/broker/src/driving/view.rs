@@ -15,9 +15,9 @@ use qd_session::policy::Preset;
 use qd_session::seed::Seed;
 use serde::Serialize;
 
-use super::judging::CLINE_CANNOT;
-use crate::broker::Ruling;
 use crate::desk::Capabilities;
+use crate::driven_answer::CLINE_CANNOT;
+use crate::rules::Ruling;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

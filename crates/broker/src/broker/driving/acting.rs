@@ -12,7 +12,8 @@ use qd_session::seed::Seed;
 use super::{Heard, unknown_ground};
 use crate::broker::{Broker, Output};
 use crate::desk::{Carried, Commanding, Declined, Errand, Taken, Task};
-use crate::driving::{Judge, command_event};
+use crate::driven_answer::command_event;
+use crate::rules::Judge;
 
 /// Why a command means nothing now, and the event that says so to everybody.
 struct Unable {

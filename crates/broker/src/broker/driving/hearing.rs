@@ -23,7 +23,8 @@ use serde_json::json;
 use super::{Heard, unknown_ground};
 use crate::broker::ruling::answer_by;
 use crate::broker::{Broker, Output, Tracked};
-use crate::driving::{Ground, Judge, Report, Ruled, clipped};
+use crate::driving::{Ground, Report, clipped};
+use crate::rules::{Judge, Ruled};
 
 /// Calls that a session makes without anybody being asked, while nobody looks at the board, before
 /// it is held.
