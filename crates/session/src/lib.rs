@@ -28,6 +28,7 @@
 //! - **Stored status.** Group and sub-state are computed when somebody asks, for the time they ask.
 
 pub mod decision;
+pub mod deed;
 pub mod event;
 pub mod fnv;
 pub mod id;
@@ -37,6 +38,7 @@ pub mod machine;
 pub mod moment;
 pub mod monitor;
 pub mod operator;
+mod pattern;
 pub mod policy;
 pub mod seed;
 mod session;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::Agent;
 use super::latest::{Latest, raise};
+use crate::deed::{DeedKind, FileKind, deeds, written};
 use crate::id::{CallId, ToolName};
 use crate::moment::Stamp;
-use crate::operator::layer::{DeedKind, FileKind, deeds, written};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

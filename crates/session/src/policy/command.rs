@@ -6,7 +6,7 @@ use super::rule::Fit;
 use super::shell::{Script, Simple, Word, program};
 use super::side_effect::{RUNNERS, side_effect};
 use crate::limits::{POLICY_OPTIONS_MAX, POLICY_WRAPPED_WORDS_MAX};
-use crate::operator::layer::pattern::{bounded, compiled};
+use crate::pattern::{bounded, compiled};
 
 /// `cargo test *`: `*` is anything, `?` a letter, and a last ` *` may be nothing.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::rule::Rule;
 use super::{Budget, Layer, Policy, Preset, Project};
 use crate::limits::POLICY_RULES_MAX;
-use crate::operator::layer::pattern::Glob;
+use crate::pattern::Glob;
 
 /// Something in a policy that cannot be used, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub use self::rule::{Effect, Rule};
 pub use self::tightening::Tightening;
 pub use self::tool_kind::{TOOLS, ToolKind, is_plan};
 use crate::limits::POLICY_COMMAND_BYTES_MAX;
-use crate::operator::layer::pattern::Glob;
+use crate::pattern::Glob;
 
 /// All that an operator has laid down.
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! Where a path leads, by its letters alone: no disk is asked. Where links lead it, the request
 //! says beside it.
 
-use crate::operator::layer::pattern::Glob;
+use crate::pattern::Glob;
 
 /// An absolute path without `.` and `..`; none if it is not known where it begins.
 pub fn resolved(path: &str, folder: Option<&str>) -> Option<String> {

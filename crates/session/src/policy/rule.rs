@@ -14,7 +14,7 @@ use super::command::{CommandPattern, wildcards};
 use super::place::{PathPattern, lies_in};
 use super::tool_kind::ToolKind;
 use crate::limits::{POLICY_PATTERNS_MAX, POLICY_TEXT_BYTES_MAX};
-use crate::operator::layer::pattern::{bounded, compiled};
+use crate::pattern::{bounded, compiled};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

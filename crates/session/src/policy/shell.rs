@@ -3,7 +3,7 @@
 //!
 //! Not a shell. It errs to one side: what it does not understand makes a line doubtful, so that no
 //! rule allows it, and the commands inside substitutions, groups, here-documents and `sh -c` are
-//! listed all the same, so that a rule can refuse them. (`operator::layer` reads command lines to
+//! listed all the same, so that a rule can refuse them. (`deed` reads command lines to
 //! put words to them; that reader may guess, this one may not.)
 
 use crate::limits::{POLICY_COMMAND_BYTES_MAX, POLICY_COMMAND_DEPTH_MAX, POLICY_COMMANDS_MAX};

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use qd_session::deed::{deeds, written};
 use qd_session::operator::AgentState;
-use qd_session::operator::layer::{Icon, Layers, deeds, written};
+use qd_session::operator::layer::{Icon, Layers};
 use serde_json::{Value, json};
 
 use super::world::World;

@@ -1,8 +1,7 @@
 //! Creative work: drafts, revisions, feedback. Only in sessions that have touched no code.
 
-use super::command::program;
-use super::deed::{FileKind, written};
 use super::{Dress, Icon, Known};
+use crate::deed::{FileKind, program, written};
 use crate::operator::state::SubState;
 
 pub fn dress(known: &Known<'_>) -> Option<Dress> {

@@ -5,23 +5,19 @@
 //! own rules come first, then software work, then creative work; the first that answers is shown,
 //! and where none does, or one fails, the core's label is.
 
-mod command;
 mod creative;
-mod deed;
 mod icon;
-pub(crate) mod pattern;
 mod rule;
 mod software;
 
 use serde_json::Value;
 
-pub use self::deed::{Deed, DeedKind, FileKind, Written, deeds, written};
 pub use self::icon::Icon;
-use self::pattern::Glob;
 use self::rule::{Answer, Rule};
 use super::state::{AgentState, Urgency};
 use crate::limits::{LAYER_COMMAND_BYTES_MAX, LAYER_LABEL_CHARS_MAX, LAYER_RULES_MAX};
 use crate::monitor::Monitor;
+use crate::pattern::Glob;
 
 /// The layers of one operator. By default those that are built in.
 #[derive(Debug, Clone, Default)]

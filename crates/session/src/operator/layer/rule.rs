@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::icon::Icon;
-use super::pattern::{Glob, regex};
 use super::{Dress, Known};
+use crate::deed::program;
 use crate::operator::state::{Group, Urgency};
+use crate::pattern::{Glob, regex};
 
 #[derive(Debug, Clone)]
 pub struct Rule {
@@ -186,7 +187,7 @@ fn filled(pieces: &[Piece], known: &Known<'_>) -> Option<String> {
     let part = |piece: &Piece| match piece {
         Piece::Text(text) => Some(text.clone()),
         Piece::Tool => known.tool().map(str::to_owned),
-        Piece::Project => known.project.map(|path| super::command::program(path).to_owned()),
+        Piece::Project => known.project.map(|path| program(path).to_owned()),
         Piece::Branch => known.branch().map(str::to_owned),
         Piece::Label => Some(known.state.label.clone()),
     };

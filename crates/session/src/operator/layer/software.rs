@@ -3,8 +3,8 @@
 //! A permission keeps the core's label: what is about to be allowed must not be told in fewer
 //! words than it has.
 
-use super::deed::{DeedKind, deeds};
 use super::{Dress, Icon, Known};
+use crate::deed::{DeedKind, deeds};
 use crate::monitor::{Latest, Run};
 use crate::operator::state::SubState;
 

@@ -2,7 +2,10 @@
 //!
 //! By patterns over the tools that most people use. What is not recognised is nothing.
 
-use super::command::{Line, Step, is_assignment, program};
+mod command;
+
+pub(crate) use self::command::program;
+use self::command::{Line, Step, is_assignment};
 use crate::limits::ABOUT_BYTES_MAX;
 
 /// What a command does that a software worker cares for.
