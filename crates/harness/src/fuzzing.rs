@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use qd_session::Session;
 use qd_session::event::{Entry, Snapshot, fold};
+use qd_session::finished_turn::{FinishedTurn, judge};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
-use qd_session::operator::{FinishedTurn, judge};
 
 use crate::Harness;
 use crate::native::{Conversation, Piece, Provider, StreamReader};

@@ -30,6 +30,7 @@
 pub mod decision;
 pub mod deed;
 pub mod event;
+pub mod finished_turn;
 pub mod fnv;
 pub mod id;
 pub mod limits;

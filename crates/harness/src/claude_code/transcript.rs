@@ -580,7 +580,10 @@ mod tests {
         };
         story.line(500, block("First.")).line(510, block("Second?")).wait_until(2_000);
         let said = story.monitor().main_agent().last_message.as_ref();
-        assert_eq!(said.map(|said| said.value.sign), Some(qd_session::operator::Sign::Question));
+        assert_eq!(
+            said.map(|said| said.value.sign),
+            Some(qd_session::finished_turn::Sign::Question)
+        );
     }
 
     #[test]

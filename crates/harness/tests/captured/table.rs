@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use qd_harness::Sighting;
+use qd_session::finished_turn::{Ending, FinishedTurn, judge};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{AgentEvent, Fact, FailureKind, Monitor, Stage};
-use qd_session::operator::{Ending, FinishedTurn, judge, resolve};
+use qd_session::operator::resolve;
 
 use super::capture::{Capture, captures, spelled};
 

@@ -7,8 +7,8 @@ use super::change::AgentError;
 use super::event::PauseCause;
 use super::hooks::HookPass;
 use super::timer::StopPhase;
+use crate::finished_turn::{FinishedTurn, Sign, judge};
 use crate::id::TurnId;
-use crate::operator::{FinishedTurn, Sign, judge};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all_fields = "camelCase")]

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Failure;
 use super::latest::{Latest, raise};
+use crate::finished_turn::Sign;
 use crate::id::{AgentId, CallId, ToolName};
 use crate::limits::{ABOUT_BYTES_MAX, LOOPING_CALLS_MIN, TOOL_SPANS_MAX};
 use crate::moment::Stamp;
-use crate::operator::Sign;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -24,10 +24,10 @@ pub use self::latest::Latest;
 use self::latest::raise;
 pub use self::liveness::{Life, Liveness};
 pub use self::work::{Draft, Run, Work};
+use crate::finished_turn::{FinishedTurn, judge};
 use crate::id::{AgentId, ProcessKey, RequestId};
 use crate::limits::{REQUESTS_MAX, SUBAGENTS_MAX};
 use crate::moment::{Source, Stamp, Timestamp};
-use crate::operator::{FinishedTurn, judge};
 
 /// Everything believed about one observed session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -3,7 +3,6 @@
 //! Pure functions of what the machine or the monitor holds, and of the time that comes in.
 
 mod driven;
-mod finished_turn;
 pub mod layer;
 pub mod notice;
 mod observed;
@@ -11,7 +10,6 @@ mod state;
 mod vitals;
 
 pub use self::driven::resolve as resolve_driven;
-pub use self::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
 pub use self::observed::{NEXT_PROMPT, next_look, resolve, resolve_but};
 pub use self::state::{AgentState, Group, SubState, Urgency};
 pub use self::vitals::Vitals;

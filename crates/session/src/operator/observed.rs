@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::finished_turn::{Ending, Sign};
 use super::state::{AgentState, Group, SubState, Urgency};
+use crate::finished_turn::{Ending, Sign};
 use crate::id::RequestId;
 use crate::limits::{
     FAILED_TOOL_GRACE_MS, MISSING_PROCESS_GRACE_MS, UNOBSERVED_KEPT_MS, UNOBSERVED_WORK_MAX_MS,

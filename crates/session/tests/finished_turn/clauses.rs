@@ -1,6 +1,6 @@
 //! One message for each half of a rule: what it takes, and what it must leave alone.
 
-use qd_session::operator::{FinishedTurn, Sign, judge};
+use qd_session::finished_turn::{FinishedTurn, Sign, judge};
 
 #[track_caller]
 fn check(messages: &[(&str, &str)]) {

@@ -1,6 +1,6 @@
 //! Messages with a known ending, and how many of them are read rightly.
 
-use qd_session::operator::{Ending, FinishedTurn, judge};
+use qd_session::finished_turn::{Ending, FinishedTurn, judge};
 
 fn ending_named(name: &str) -> Ending {
     match name {

@@ -1,6 +1,6 @@
 //! `spec/finished-turn.md` and the code say the same, row by row.
 
-use qd_session::operator::{Ending, FinishedTurn, Judgement, Sign, judge};
+use qd_session::finished_turn::{Ending, FinishedTurn, Judgement, Sign, judge};
 
 struct Row {
     sign: String,
