@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::Args;
 use qd_daemon::runtime::gaps;
-use qd_session::decision::{Body, Broken, By, Chain, Command, Decision, Record, Shown};
+use qd_session::decision::{
+    Body, Broken, By, Chain, Command, Decision, Record, RetryTarget, Shown,
+};
 use qd_session::id::DecisionId;
-use qd_session::machine::RetryTarget;
 use qd_session::visible::visible_code;
 use qd_store::{DecisionLog, Ends, Head};
 use serde_json::{Value, json};

@@ -9,10 +9,9 @@ use qd_broker::NotFound;
 use qd_broker::driving::Unspawned;
 use qd_daemon::runtime::SpawnWanted;
 use qd_harness::Harness;
-use qd_session::decision::Command;
+use qd_session::decision::{Command, RetryTarget};
 use qd_session::id::{HookRunId, RunId};
 use qd_session::logbook::Brief;
-use qd_session::machine::RetryTarget;
 use qd_session::policy::Preset;
 
 use crate::acting::{Caller, command, problem, read};

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use qd_harness::Harness;
 use qd_session::Session;
+use qd_session::decision::RetryTarget;
 use qd_session::id::TurnId;
 use qd_session::machine::{
     After, Again, AgentError, Batch, Event, Fate, HookLifecycle, Kind, Machine, PauseCause, Ready,
-    RetryTarget, RetryTimer, RunStatus, State, ToolLifecycle, WayOn, transition,
+    RetryTimer, RunStatus, State, ToolLifecycle, WayOn, transition,
 };
 use qd_session::moment::Timestamp;
 use qd_session::monitor::RequestKind;

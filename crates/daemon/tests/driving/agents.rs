@@ -7,10 +7,10 @@ use qd_broker::desk::Declined;
 use qd_broker::driving::{Report, Work};
 use qd_harness::Harness;
 use qd_host::policy_file::PolicyFile;
-use qd_session::decision::{Answer, Command, Decision, Scope};
+use qd_session::decision::{Answer, Command, Decision, RetryTarget, Scope};
 use qd_session::logbook::Used;
 use qd_session::machine::{
-    HarnessAnswer, HarnessTrouble, Process, RetryTarget, Setup, ToolCall, Tools, TroubleKind,
+    HarnessAnswer, HarnessTrouble, Process, Setup, ToolCall, Tools, TroubleKind,
 };
 use qd_session::policy::Preset;
 use serde_json::{Value, json};

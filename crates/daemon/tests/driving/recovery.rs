@@ -1,8 +1,8 @@
 //! Killed at any moment: the session comes back, and nothing is run again behind one's back.
 
 use qd_broker::driving::{Report, Work};
-use qd_session::decision::{Command, Decision, Scope};
-use qd_session::machine::{AgentError, ErrorCode, ErrorSource, Kind, RetryTarget, ToolCall};
+use qd_session::decision::{Command, Decision, RetryTarget, Scope};
+use qd_session::machine::{AgentError, ErrorCode, ErrorSource, Kind, ToolCall};
 use qd_session::policy::Preset;
 use serde_json::json;
 

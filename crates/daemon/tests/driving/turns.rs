@@ -8,12 +8,12 @@ use qd_broker::driving::{Ground, Report, Spawning, Work};
 use qd_harness::Harness;
 use qd_harness::native::Piece;
 use qd_host::policy_file::PolicyFile;
-use qd_session::decision::{Answer, Body, Command, Decision, Scope, Standing};
+use qd_session::decision::{Answer, Body, Command, Decision, RetryTarget, Scope, Standing};
 use qd_session::limits::{LLM_RETRY_DELAYS_MS, LLM_SILENCE_MAX_MS};
 use qd_session::logbook::Used;
 use qd_session::machine::{
-    FailurePolicy, HarnessTrouble, HookConfig, Kind, Process, RetryTarget, Setup, ToolFilter,
-    ToolOutcome, Tools, TroubleKind,
+    FailurePolicy, HarnessTrouble, HookConfig, Kind, Process, Setup, ToolFilter, ToolOutcome,
+    Tools, TroubleKind,
 };
 use qd_session::operator::Group;
 use qd_session::policy::{Preset, Tightening};

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use self::book::Book;
 pub use self::chain::{Broken, Chain, Flaw, Hash, Link, Verified, verify};
-pub use self::record::{Body, By, Command, Offer, Order, Record, Shown, Subject};
+pub use self::record::{Body, By, Command, Offer, Order, Record, RetryTarget, Shown, Subject};
 pub use self::standing::{Decided, Given, Refused, Standing};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Decision;
 use super::chain::{Hash, Link};
-use crate::id::{DecisionId, IdempotencyKey, RequestKey, RuleName, SessionId, ToolName, Way};
+use crate::id::{
+    DecisionId, HookRunId, IdempotencyKey, RequestKey, RuleName, RunId, SessionId, ToolName, Way,
+};
 use crate::limits::{SHOWN_INPUT_BYTES_MAX, SHOWN_TEXT_BYTES_MAX};
-use crate::machine::RetryTarget;
 use crate::moment::Timestamp;
 use crate::monitor::RequestKind;
 use crate::policy::Preset;
@@ -103,6 +104,21 @@ pub enum Command {
     Retry {
         target: RetryTarget,
     },
+}
+
+/// What an explicit retry repeats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum RetryTarget {
+    Llm,
+    /// All failed runs of the batch that this one belongs to.
+    Tool {
+        run: RunId,
+    },
+    Hook {
+        run: HookRunId,
+    },
+    Harness,
 }
 
 /// Whose decision it is.

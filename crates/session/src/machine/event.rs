@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::{Judged, ToolCall};
 use super::change::HarnessTrouble;
 use super::timer::Timer;
-use crate::decision::Answer;
+use crate::decision::{Answer, RetryTarget};
 use crate::id::{CallId, HookRunId, RunId, TurnId};
 
 /// One event. What belongs to a turn or a run names it, so that a late one is recognised.
@@ -147,21 +147,6 @@ pub enum Event {
 pub enum ToolOutcome {
     Succeeded { output: Arc<str>, is_error: bool },
     Failed { error: Arc<str> },
-}
-
-/// What an explicit retry repeats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum RetryTarget {
-    Llm,
-    /// All failed runs of the batch that this one belongs to.
-    Tool {
-        run: RunId,
-    },
-    Hook {
-        run: HookRunId,
-    },
-    Harness,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

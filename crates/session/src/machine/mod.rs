@@ -30,7 +30,7 @@ pub use self::change::{
     AgentError, Change, ErrorCode, ErrorSource, HarnessTrouble, HookLifecycle, Reason, RunStatus,
     Shown, StateChanged, ToolLifecycle, TroubleKind,
 };
-pub use self::event::{Event, PauseCause, RetryTarget, ToolOutcome};
+pub use self::event::{Event, PauseCause, ToolOutcome};
 pub use self::hooks::{FailurePolicy, HookConfig, HookPass, ToolFilter};
 pub use self::state::{After, Again, Kind, Next, Ready, RetryTimer, Said, State, Turn, WayOn};
 pub use self::step::{Answer, Declined, Effect, Process, Setup, Step, Tools};

@@ -3,13 +3,14 @@
 use super::action::Action;
 use super::batch::Batch;
 use super::change::{AgentError, Reason};
-use super::event::{Event, RetryTarget};
+use super::event::Event;
 use super::flow;
 use super::letting_go::{let_go, stop, stop_timer};
 use super::state::{After, Next, Ready, State, Turn, WayOn};
 use super::step::{Answer, Declined, Draft, Process, Tools};
 use super::timer::{StopPhase, Timer};
 use super::waiting::harness_exited;
+use crate::decision::RetryTarget;
 
 pub(super) fn error(
     draft: Draft<'_>,

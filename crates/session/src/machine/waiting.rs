@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::action::Action;
 use super::batch::Batch;
 use super::change::{AgentError, ErrorCode, ErrorSource, Reason};
-use super::event::{Event, RetryTarget};
+use super::event::Event;
 use super::flow;
 use super::hooks::HookPass;
 use super::letting_go::{let_go, stop};
 use super::state::{After, Again, Next, Ready, State, Turn, WayOn};
 use super::step::{Answer, Declined, Draft, Process};
+use crate::decision::RetryTarget;
 
 pub(super) fn idle(draft: Draft<'_>, event: &Event) -> Answer {
     match event {

@@ -1,15 +1,16 @@
 //! The faults that a machine of this kind was seen to have, and what ours does instead; then the
 //! decisions one by one, with their numbers.
 
+use qd_session::decision::RetryTarget;
 use qd_session::id::{CallId, RunId, SessionId, TurnId};
 use qd_session::limits::{
     FROZEN_BYTES_MAX, FROZEN_DEPTH_MAX, LLM_SILENCE_MAX_MS, SHOWN_INPUT_BYTES_MAX, STOP_GRACE_MS,
 };
 use qd_session::machine::{
     Action, After, AgentError, CallOutput, Change, ErrorCode, Event, FailurePolicy, HarnessTrouble,
-    HookConfig, Kind, Machine, Output, PauseCause, Process, Reason, RetryTarget, RunStatus, Setup,
-    State, Stimulus, StopPhase, Timer, ToolCall, ToolFilter, ToolOrder, ToolOutcome, Tools,
-    TroubleKind, Verdict, WayOn,
+    HookConfig, Kind, Machine, Output, PauseCause, Process, Reason, RunStatus, Setup, State,
+    Stimulus, StopPhase, Timer, ToolCall, ToolFilter, ToolOrder, ToolOutcome, Tools, TroubleKind,
+    Verdict, WayOn,
 };
 use qd_session::moment::Timestamp;
 use qd_session::operator::resolve_driven;

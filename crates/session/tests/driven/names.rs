@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use qd_session::decision::RetryTarget;
 use qd_session::machine::{
     AgentError, Change, ErrorCode, ErrorSource, Event, FailurePolicy, HookConfig, HookLifecycle,
-    Kind, Reason, RetryTarget, RunStatus, Shown, State, StateChanged, ToolCall, ToolFilter,
-    ToolLifecycle, Turn,
+    Kind, Reason, RunStatus, Shown, State, StateChanged, ToolCall, ToolFilter, ToolLifecycle, Turn,
 };
 use qd_session::moment::Timestamp;
 use qd_session::seed::Seed;
@@ -186,7 +186,8 @@ fn prefixes() -> Names {
 }
 
 /// Where the types are, or are named for others.
-const TYPES: [&str; 4] = [
+const TYPES: [&str; 5] = [
+    "crates/session/src/decision/mod.rs",
     "crates/session/src/machine/mod.rs",
     "crates/session/src/id.rs",
     "crates/session/src/event.rs",

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use qd_session::decision::RetryTarget;
 use qd_session::id::{CallId, HookRunId, RunId, ToolName, TurnId};
 use qd_session::machine::{
     Batch, Event, FailurePolicy, HarnessTrouble, HookConfig, Judged, Next, PauseCause, Process,
-    RetryTarget, Setup, State, Step, StopPhase, Timer, ToolCall, ToolFilter, ToolOutcome, Tools,
-    TroubleKind, Verdict, WayOn, transition,
+    Setup, State, Step, StopPhase, Timer, ToolCall, ToolFilter, ToolOutcome, Tools, TroubleKind,
+    Verdict, WayOn, transition,
 };
 use qd_session::moment::Timestamp;
 use qd_session::seed::Seed;
