@@ -33,6 +33,7 @@ pub mod event;
 pub mod finished_turn;
 pub mod fnv;
 pub mod id;
+mod json_size;
 pub mod limits;
 pub mod logbook;
 pub mod machine;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{CallId, ToolName};
+use crate::json_size::{is_deeper, spelled_len};
 use crate::limits::{CALLS_PER_ANSWER_MAX, FROZEN_BYTES_MAX, FROZEN_DEPTH_MAX};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -76,35 +77,6 @@ impl Frozen {
     pub fn bytes(&self) -> usize {
         let calls = self.calls.iter().map(|call| spelled_len(&call.arguments));
         spelled_len(&self.message) + calls.sum::<usize>()
-    }
-}
-
-pub(crate) fn is_deeper(value: &Value, than: usize) -> bool {
-    let Some(left) = than.checked_sub(1) else { return true };
-    match value {
-        Value::Array(values) => values.iter().any(|value| is_deeper(value, left)),
-        Value::Object(fields) => fields.values().any(|value| is_deeper(value, left)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
-}
-
-pub(crate) fn spelled_len(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(_) => 20,
-        // A control character takes six; what is nearly all of them is no text.
-        Value::String(text) => {
-            2 + text.len() + 5 * text.bytes().filter(u8::is_ascii_control).count()
-        }
-        Value::Array(values) => {
-            2 + values.iter().map(|value| 1 + spelled_len(value)).sum::<usize>()
-        }
-        Value::Object(fields) => {
-            2 + fields
-                .iter()
-                .map(|(name, value)| 4 + name.len() + spelled_len(value))
-                .sum::<usize>()
-        }
     }
 }
 

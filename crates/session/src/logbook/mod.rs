@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 pub use self::conversation::{Conversation, Message};
 pub use self::frozen::{Called, Frozen, Unkeepable, Used};
-pub(crate) use self::frozen::{is_deeper, spelled_len};
 pub use self::notes::{Note, Notes, shortened};
 pub use self::waiting::Waiting;
 use crate::machine::{Action, AgentError, Change, ErrorCode, Event, Output, Shown, State};

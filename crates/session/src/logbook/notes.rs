@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::frozen::spelled_len;
 use crate::id::{CallId, HookRunId, RunId};
+use crate::json_size::spelled_len;
 use crate::limits::{NOTE_ARGUMENTS_BYTES_MAX, NOTE_FIELDS_MAX, NOTE_TEXT_CHARS_MAX, NOTES_MAX};
 use crate::machine::{Change, Reason, Shown, State};
 

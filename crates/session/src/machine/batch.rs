@@ -11,8 +11,8 @@ use super::action::ToolOrder;
 use super::change::{RunStatus, ToolLifecycle};
 use super::event::ToolOutcome;
 use crate::id::{CallId, RunId, ToolName};
+use crate::json_size::{is_deeper, spelled_len};
 use crate::limits::{FROZEN_BYTES_MAX, FROZEN_DEPTH_MAX, SHOWN_INPUT_BYTES_MAX};
-use crate::logbook::{is_deeper, spelled_len};
 use crate::moment::Timestamp;
 use crate::seed::Seed;
 
