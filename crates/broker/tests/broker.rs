@@ -10,12 +10,13 @@ use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::replay::{Replay, Scene};
 use qd_harness::{Harness, Signal};
 use qd_session::Session;
-use qd_session::event::{Entry, Event, fold};
+use qd_session::event::{Entry, Event};
 use qd_session::id::{RequestId, SessionId};
 use qd_session::limits::UNOBSERVED_KEPT_MS;
 use qd_session::moment::{Source, Timestamp};
 use qd_session::monitor::{AgentEvent, Ask, Fact, Stage};
 use qd_session::operator::{Group, SubState};
+use qd_session::snapshot::fold;
 
 /// Outputs that neither journal nor show.
 macro_rules! others {

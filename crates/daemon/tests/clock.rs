@@ -8,9 +8,10 @@ use qd_harness::Harness;
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::{Channel, Direction, Signal};
 use qd_session::Session;
-use qd_session::event::{Entry, fold};
+use qd_session::event::Entry;
 use qd_session::id::SessionId;
 use qd_session::moment::Timestamp;
+use qd_session::snapshot::fold;
 use serde_json::{Value, json};
 
 const HOUR_MS: u64 = 3_600_000;

@@ -8,10 +8,11 @@
 use std::collections::BTreeSet;
 
 use qd_session::Session;
-use qd_session::event::{Entry, Snapshot, fold};
+use qd_session::event::Entry;
 use qd_session::finished_turn::{FinishedTurn, judge};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::Fact;
+use qd_session::snapshot::{Snapshot, fold};
 
 use crate::Harness;
 use crate::native::{Conversation, Piece, Provider, StreamReader};

@@ -12,7 +12,6 @@ use crate::moment::Timestamp;
 use crate::monitor::{AgentEvent, Monitor};
 use crate::policy::{Preset, Spent};
 use crate::seed::Seed;
-use crate::session::Session;
 
 /// The version that is written.
 pub const VERSION: u32 = 1;
@@ -90,7 +89,8 @@ pub enum Event {
     },
 }
 
-fn known_version<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+/// For whatever says the journal's version: one that is newer than ours is not read.
+pub(crate) fn known_version<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     match u32::deserialize(from)? {
         version @ 1..=VERSION => Ok(version),
         version => Err(serde::de::Error::custom(format!(
@@ -116,27 +116,4 @@ impl Entry {
             change: Change::SessionError(error.clone()),
         }
     }
-}
-
-/// A session as far as some entry of its journal: where folding may begin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Snapshot {
-    #[serde(rename = "v", deserialize_with = "known_version")]
-    pub version: u32,
-    pub session: Session,
-}
-
-impl Snapshot {
-    pub fn of(session: &Session) -> Self {
-        Self { version: VERSION, session: session.clone() }
-    }
-}
-
-/// State = snapshot + fold of the tail. Folding twice gives the same bytes.
-pub fn fold<'a>(mut session: Session, tail: impl IntoIterator<Item = &'a Entry>) -> Session {
-    for entry in tail {
-        session.apply(entry);
-    }
-    session
 }

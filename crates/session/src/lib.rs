@@ -44,6 +44,7 @@ mod pattern;
 pub mod policy;
 pub mod seed;
 mod session;
+pub mod snapshot;
 pub mod timeline;
 pub mod view;
 pub mod visible;

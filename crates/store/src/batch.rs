@@ -1,9 +1,10 @@
 //! What is written together, and how it is spelled.
 
 use qd_session::decision::{Link, Record};
-use qd_session::event::{Entry, Snapshot, VERSION};
+use qd_session::event::{Entry, VERSION};
 use qd_session::id::SessionId;
 use qd_session::limits::RECORD_BYTES_MAX;
+use qd_session::snapshot::Snapshot;
 use serde::Serialize;
 
 use crate::limits::{

@@ -4,8 +4,9 @@
 use std::fmt;
 
 use qd_session::Session;
-use qd_session::event::{Entry, Snapshot};
+use qd_session::event::Entry;
 use qd_session::id::SessionId;
+use qd_session::snapshot::Snapshot;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use qd_session::Session;
-use qd_session::event::{Entry, Snapshot};
+use qd_session::event::Entry;
 use qd_session::id::SessionId;
+use qd_session::snapshot::Snapshot;
 use rusqlite::Connection;
 
 use crate::batch::{Alias, Batch, Delivery, Encoded, MetaChange, spelled_snapshot};

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! [`Journal`] is the whole interface to the journal. An entry is [`qd_session::event::Entry`] as
-//! JSON text, a snapshot is [`qd_session::event::Snapshot`]; nobody here looks inside.
+//! JSON text, a snapshot is [`qd_session::snapshot::Snapshot`]; nobody here looks inside.
 //!
 //! ```no_run
 //! # use qd_store::{Journal, Settings};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use qd_session::event::Snapshot;
+use qd_session::snapshot::Snapshot;
 use rusqlite::{Connection, params};
 
 use crate::batch::spelled_snapshot;

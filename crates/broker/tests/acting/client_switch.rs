@@ -7,8 +7,8 @@ use qd_broker::desk::{Carried, Task};
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::Session;
 use qd_session::decision::{Command, Standing};
-use qd_session::event::fold;
 use qd_session::policy::Preset;
+use qd_session::snapshot::fold;
 use serde_json::json;
 
 use crate::deck::Deck;

@@ -148,7 +148,7 @@ fn a_preset_is_journaled_with_its_session() {
     let preset = Some(Preset::AutoEdit);
     deck.commands(Command::Policy { preset }).expect("taken");
     let id = deck.card.as_ref().expect("a card").session_id.clone();
-    let folded = qd_session::event::fold(qd_session::Session::new(id), &deck.journal);
+    let folded = qd_session::snapshot::fold(qd_session::Session::new(id), &deck.journal);
     assert_eq!(folded.preset(), preset);
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use qd_session::Session;
-use qd_session::event::{self, Entry, Snapshot, fold};
+use qd_session::event::{self, Entry};
 use qd_session::id::{CallId, SessionId};
 use qd_session::machine::{Action, Event, Output, Setup, Tools};
 use qd_session::moment::Timestamp;
 use qd_session::seed::Seed;
+use qd_session::snapshot::{Snapshot, fold};
 
 use super::logbook::brief;
 use super::world::{events, setups};

@@ -190,7 +190,7 @@ const TYPES: [&str; 5] = [
     "crates/session/src/decision/mod.rs",
     "crates/session/src/machine/mod.rs",
     "crates/session/src/id.rs",
-    "crates/session/src/event.rs",
+    "crates/session/src/snapshot.rs",
     "crates/broker/src/card.rs",
 ];
 

@@ -1,6 +1,6 @@
 //! Journals of other versions. The old ones are made here, as the program of that time made them.
 
-use qd_session::event::Snapshot;
+use qd_session::snapshot::Snapshot;
 use qd_store::{Alias, DecisionLog, Ends, Error, Journal, Settings, Written};
 use rusqlite::{Connection, params};
 
