@@ -1,7 +1,7 @@
 //! `cargo xtask rules`: every rule that was learnt from the clients is switched off once, and the
 //! captures it names must fail then.
 //!
-//! The patches of `crates/harness/without` are applied to a copy of the workspace under
+//! The patches of `crates/harness/mutations` are applied to a copy of the workspace under
 //! `target/rules`, one at a time. The copy and its build are kept, so a patch costs what it changes.
 
 #[path = "../../crates/harness/tests/captured/patch.rs"]
@@ -62,7 +62,7 @@ pub fn rules(only: &[&str]) -> Result<()> {
 /// By rule, then by name.
 fn patches(root: &Path, only: &[&str]) -> Result<Vec<Patch>> {
     let mut patches = Vec::new();
-    for entry in fs::read_dir(root.join("crates/harness/without"))? {
+    for entry in fs::read_dir(root.join("crates/harness/mutations"))? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let wanted = only.is_empty() || only.iter().any(|only| name.starts_with(only));
@@ -74,7 +74,7 @@ fn patches(root: &Path, only: &[&str]) -> Result<Vec<Patch>> {
     }
     patches.sort_by(|a, b| (a.rule(), &a.name).cmp(&(b.rule(), &b.name)));
     if patches.is_empty() {
-        bail!("no patch of crates/harness/without begins with {}", only.join(", "));
+        bail!("no patch of crates/harness/mutations begins with {}", only.join(", "));
     }
     Ok(patches)
 }

@@ -1,4 +1,4 @@
-//! A patch of `crates/harness/without`: it switches one rule off, and says what fails then.
+//! A patch of `crates/harness/mutations`: it switches one rule off, and says what fails then.
 //!
 //! Above the diff stand one sentence and lines that say what fails: `Fails: …` names captures
 //! that are untrue then, `Fails by hooks and files: …` and its like those that are untrue where

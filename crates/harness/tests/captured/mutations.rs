@@ -17,7 +17,7 @@ fn workspace() -> PathBuf {
 }
 
 fn patches() -> Vec<Patch> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("without");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("mutations");
     let paths = fs::read_dir(folder).expect("the patches").map(|entry| entry.expect("one").path());
     let read = |path: PathBuf| {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
@@ -73,7 +73,7 @@ fn the_page_and_the_patches_name_each_other() {
         let fails = patch.fails.iter().map(|fails| fails.what.clone()).collect();
         (patch.name.clone(), (patch.rule(), fails))
     });
-    assert_eq!(written, kept.collect(), "on the page, and in crates/harness/without");
+    assert_eq!(written, kept.collect(), "on the page, and in crates/harness/mutations");
     for patch in &patches {
         let by_test = patch.fails.iter().all(|fails| fails.how == How::Test);
         assert_eq!(by_test, tests.contains_key(&patch.name), "{}: in which table?", patch.name);
