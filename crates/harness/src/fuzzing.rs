@@ -49,7 +49,7 @@ pub const TARGETS: [(&str, Parser); 22] = [
     ("gemini_cli_otel", Parser::Handler(Harness::GeminiCli, Channel::Otel)),
     ("gemini_cli_transcript", Parser::Handler(Harness::GeminiCli, Channel::Transcript)),
     ("gemini_cli_stream", Parser::Handler(Harness::GeminiCli, Channel::Stream)),
-    ("say_ask_stream", Parser::Handler(Harness::KiloCode, Channel::Stream)),
+    ("kilo_cline_stream", Parser::Handler(Harness::KiloCode, Channel::Stream)),
     ("opencode_events", Parser::Handler(Harness::Opencode, Channel::Events)),
     ("acp_messages", Parser::Handler(Harness::Acp, Channel::Acp)),
     ("finished_turn", Parser::FinishedTurn),

@@ -20,6 +20,7 @@ mod failure_sign;
 pub mod fuzzing;
 pub mod gemini_cli;
 mod json_walk;
+pub mod kilo_cline;
 pub mod native;
 pub mod opencode;
 pub mod other_client;
@@ -32,7 +33,6 @@ pub mod replay;
 mod resume;
 mod rfc3339;
 pub mod said;
-pub mod say_ask;
 pub mod secret;
 mod signal;
 #[cfg(test)]
@@ -136,8 +136,8 @@ impl Harness {
             Self::ClaudeCode => claude_code::TESTED,
             Self::Codex => codex::TESTED,
             Self::GeminiCli => gemini_cli::TESTED,
-            Self::KiloCode => say_ask::KILO_TESTED,
-            Self::Cline => say_ask::CLINE_TESTED,
+            Self::KiloCode => kilo_cline::KILO_TESTED,
+            Self::Cline => kilo_cline::CLINE_TESTED,
             Self::Opencode => opencode::TESTED,
             // Any agent may speak ACP, and ours is of this release.
             Self::Acp | Self::Native => Tested(&[]),
@@ -164,7 +164,7 @@ impl Harness {
             Self::ClaudeCode => Box::new(Threshold::of(claude_code::Handler::default())),
             Self::Codex => Box::new(Threshold::of(codex::Handler::default())),
             Self::GeminiCli => Box::new(Threshold::of(gemini_cli::Handler::default())),
-            Self::KiloCode | Self::Cline => Box::new(Threshold::of(say_ask::Handler::default())),
+            Self::KiloCode | Self::Cline => Box::new(Threshold::of(kilo_cline::Handler::default())),
             Self::Opencode => Box::new(Threshold::of(opencode::Handler::default())),
             Self::Acp => Box::new(Threshold::of(acp::Handler::default())),
             Self::Native => Box::new(native::Handler),

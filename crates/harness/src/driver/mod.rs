@@ -21,7 +21,7 @@ use qd_session::moment::Timestamp;
 pub use self::launch::{Invocation, Launch, Mode, Protocol, Resume};
 pub use self::report::{Delta, Report, Spending};
 pub(crate) use self::report::{called, failed, unrecognised};
-use crate::{Harness, acp, claude_code, codex, excerpt, say_ask};
+use crate::{Harness, acp, claude_code, codex, excerpt, kilo_cline};
 
 /// How one agent product is driven.
 pub trait Driver: Debug + Send + Sync {
@@ -142,8 +142,8 @@ impl Protocol {
             Self::ClaudeCode => Box::new(claude_code::Driver::new(launch)),
             Self::AppServer => Box::new(codex::Driver::new(launch)),
             Self::Acp => Box::new(acp::Driver::new(launch)),
-            Self::Kilo => Box::new(say_ask::KiloDriver::new(launch)),
-            Self::Cline => Box::new(say_ask::ClineDriver::new(launch)),
+            Self::Kilo => Box::new(kilo_cline::KiloDriver::new(launch)),
+            Self::Cline => Box::new(kilo_cline::ClineDriver::new(launch)),
         }
     }
 }

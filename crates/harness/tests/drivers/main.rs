@@ -7,4 +7,4 @@ mod acp;
 mod claude_code;
 mod codex;
 mod exchange;
-mod say_ask;
+mod kilo_cline;
