@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::excerpt::head;
-use crate::{Harness, claude_code, codex};
 
 /// Longest text, input or output that is shown. A person reads no more of it, and a page of many
 /// must fit.
@@ -81,24 +80,10 @@ pub enum Form {
     /// Each line adds to what was said: any part can be read by itself. A line and its place in the
     /// file give pieces, in order.
     Lines(fn(&[u8], u64) -> Vec<Entry>),
-    /// A line may change what others said, so all of it has to be read: see
-    /// [`crate::gemini_cli::Chat`].
+    /// A line may change what others said, so all of it has to be read: Gemini CLI's `Chat`.
     Whole,
-    /// Rows of a database: see [`crate::opencode::conversation`].
+    /// Rows of a database: OpenCode's `conversation`.
     Rows,
-}
-
-impl Harness {
-    /// How its transcripts are read; none for a client that writes no file of its own.
-    pub fn transcript_form(self) -> Option<Form> {
-        match self {
-            Self::ClaudeCode => Some(Form::Lines(claude_code::conversation)),
-            Self::Codex => Some(Form::Lines(codex::conversation)),
-            Self::GeminiCli => Some(Form::Whole),
-            Self::Opencode => Some(Form::Rows),
-            Self::KiloCode | Self::Cline | Self::Acp | Self::Native => None,
-        }
-    }
 }
 
 impl Entry {

@@ -4,7 +4,8 @@
 //! goes out. One folder for each product, all with the same files, so knowing one is knowing all:
 //! `mod.rs` (sources, versions, oddities), `wire.rs` (the fields we use, as the vendor spells
 //! them), `handler.rs` (signal in, events out), `reply.rs` (decision in, answer out), and where it can
-//! be driven `driver.rs` (its lines and our commands in, what is written and told out).
+//! be driven `driver.rs` (its lines and our commands in, what is written and told out). What the
+//! folders share lies below them; `dispatch.rs` above them picks the folder that a product has.
 //! Invariant: a handler knows no other product, no session of ours, no disk.
 
 pub mod abridge;
@@ -13,6 +14,7 @@ pub mod capture;
 pub mod claude_code;
 pub mod codex;
 pub mod conversation;
+mod dispatch;
 pub mod driver;
 mod excerpt;
 mod failure_sign;
@@ -47,8 +49,6 @@ use serde::{Deserialize, Serialize};
 
 pub use self::excerpt::may_be_cut;
 pub use self::signal::{Channel, Direction, Handler, Sighting, Signal};
-use self::threshold::Threshold;
-use self::version::Tested;
 
 /// An agent product, as captures and the wire spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -130,20 +130,6 @@ impl Harness {
         self == Self::ClaudeCode
     }
 
-    /// The versions of it that were tried.
-    pub fn tested(self) -> Tested {
-        match self {
-            Self::ClaudeCode => claude_code::TESTED,
-            Self::Codex => codex::TESTED,
-            Self::GeminiCli => gemini_cli::TESTED,
-            Self::KiloCode => kilo_cline::KILO_TESTED,
-            Self::Cline => kilo_cline::CLINE_TESTED,
-            Self::Opencode => opencode::TESTED,
-            // Any agent may speak ACP, and ours is of this release.
-            Self::Acp | Self::Native => Tested(&[]),
-        }
-    }
-
     /// As its makers write it.
     pub fn display_name(self) -> &'static str {
         match self {
@@ -155,19 +141,6 @@ impl Harness {
             Self::Opencode => "OpenCode",
             Self::Acp => "ACP agent",
             Self::Native => "Quarterdeck",
-        }
-    }
-
-    /// A fresh translator for it.
-    pub fn handler(self) -> Box<dyn Handler + Send> {
-        match self {
-            Self::ClaudeCode => Box::new(Threshold::of(claude_code::Handler::default())),
-            Self::Codex => Box::new(Threshold::of(codex::Handler::default())),
-            Self::GeminiCli => Box::new(Threshold::of(gemini_cli::Handler::default())),
-            Self::KiloCode | Self::Cline => Box::new(Threshold::of(kilo_cline::Handler::default())),
-            Self::Opencode => Box::new(Threshold::of(opencode::Handler::default())),
-            Self::Acp => Box::new(Threshold::of(acp::Handler::default())),
-            Self::Native => Box::new(native::Handler),
         }
     }
 }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::claude_code::usage::{parsed, read, walked};
-use qd_harness::usage::{FileReader, PriceTable, Reading, Tokens};
+use qd_harness::usage::{PriceTable, Reading, Tokens};
 use qd_harness::{Channel, Harness};
 use serde_json::Value;
 
@@ -142,10 +142,10 @@ proptest! {
     #[test]
     fn no_line_of_any_client_panics(line in damaged()) {
         for harness in Harness::ALL {
-            if let Some(mut reader) = FileReader::resume(harness, None) {
+            if let Some(mut reader) = harness.usage_reader(None) {
                 let _ = reader.read(&line);
                 let memory = reader.memory();
-                prop_assert!(FileReader::resume(harness, memory.as_deref()).is_some());
+                prop_assert!(harness.usage_reader(memory.as_deref()).is_some());
             }
         }
     }
@@ -153,7 +153,7 @@ proptest! {
 
 /// The tokens of each response of a file, the last telling of each.
 fn responses(harness: Harness, lines: &[Vec<u8>]) -> Vec<(String, Option<String>, Tokens)> {
-    let mut reader = FileReader::resume(harness, None).expect("it tells");
+    let mut reader = harness.usage_reader(None).expect("it tells");
     let mut told: Vec<(String, Option<String>, Tokens)> = Vec::new();
     for line in lines {
         if let Reading::Told(response, _) = reader.read(line) {
@@ -165,7 +165,7 @@ fn responses(harness: Harness, lines: &[Vec<u8>]) -> Vec<(String, Option<String>
         }
         // What a reader remembers is all that a later one needs.
         let memory = reader.memory();
-        reader = FileReader::resume(harness, memory.as_deref()).expect("it tells");
+        reader = harness.usage_reader(memory.as_deref()).expect("it tells");
     }
     told
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use qd_broker::session_key::SessionKey;
 use qd_harness::Harness;
-use qd_harness::usage::{FileReader, PriceTable, Standing};
+use qd_harness::usage::{PriceTable, Standing};
 use qd_session::moment::Timestamp;
 use qd_sources::places::{Place, PlaceKind};
 use qd_store::{FileChange, UsageIndex};
@@ -71,8 +71,8 @@ impl Kept {
         let reader = match (&self.live, &self.known.memory) {
             (Some(live), _) => live.reader(),
             (None, Some(memory)) => {
-                resumed = FileReader::resume(harness, Some(memory))?;
-                &resumed
+                resumed = harness.usage_reader(Some(memory))?;
+                &*resumed
             }
             (None, None) => return None,
         };

@@ -36,7 +36,7 @@ pub enum Change {
 /// A file whose lines come in one by one.
 #[derive(Debug)]
 pub(super) struct Live {
-    reader: FileReader,
+    reader: Box<dyn FileReader>,
     /// What was told and is not in the index.
     told: Portion,
     lines: usize,
@@ -137,7 +137,7 @@ impl Kept {
     /// What a line tells of responses; none where it does not.
     fn read(&mut self, harness: Harness, path: &Path, line: &[u8]) -> Option<Portion> {
         if self.live.is_none() {
-            let reader = FileReader::resume(harness, self.known.memory.as_deref())?;
+            let reader = harness.usage_reader(self.known.memory.as_deref())?;
             self.live = Some(Box::new(Live { reader, told: Portion::default(), lines: 0 }));
         }
         let live = self.live.as_mut().expect("it is there now");
@@ -172,8 +172,8 @@ impl Live {
         &self.told
     }
 
-    pub(super) fn reader(&self) -> &FileReader {
-        &self.reader
+    pub(super) fn reader(&self) -> &dyn FileReader {
+        &*self.reader
     }
 }
 

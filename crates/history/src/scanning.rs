@@ -148,7 +148,7 @@ impl Job {
         };
         let anew = before.is_none();
         let (from, memory) = before.unwrap_or_default();
-        let Some(reader) = FileReader::resume(self.file.harness, memory) else {
+        let Some(reader) = self.file.harness.usage_reader(memory) else {
             return Ok(Scanned::Same);
         };
         let mut taking = Taking {
@@ -173,7 +173,7 @@ impl Job {
 #[derive(Debug)]
 struct Taking {
     finder: Option<Finder<'static>>,
-    reader: FileReader,
+    reader: Box<dyn FileReader>,
     session: String,
     portion: Portion,
     project: Option<String>,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memmem::Finder;
 use qd_harness::Harness;
-use qd_harness::said::{Listener, Said};
+use qd_harness::said::{LineReader, Listener, Said};
 use qd_session::fnv::{BASIS, fnv};
 use qd_sources::places::Place;
 use qd_sources::tail::{Seen, open};
@@ -47,7 +47,7 @@ impl Search {
         for trouble in troubles {
             self.note(trouble);
         }
-        files.retain(|file| file.kind == FileKind::Lines && Listener::hears(file.harness));
+        files.retain(|file| file.kind == FileKind::Lines && file.harness.said_reader().is_some());
         // What does not fit is the oldest.
         files.sort_by_cached_key(|file| {
             let about = file.path.metadata().map(|about| Seen::of(&about).modified_ns);
@@ -91,6 +91,7 @@ impl Search {
         window: &mut Window,
         progress: &Progress,
     ) -> Result<(), Stuck> {
+        let Some(reader) = found.harness.said_reader() else { return Ok(()) };
         let path = &found.path;
         let known = self.index.file(path)?;
         let position: Option<Position> =
@@ -116,6 +117,7 @@ impl Search {
         let mut hearing = Hearing {
             index: &mut self.index,
             harness: found.harness,
+            reader,
             file_session: session_of(path),
             listener: listener.unwrap_or_default(),
             said: Vec::new(),
@@ -160,6 +162,7 @@ impl From<qd_store::Error> for Stuck {
 struct Hearing<'a> {
     index: &'a mut SearchIndex,
     harness: Harness,
+    reader: LineReader,
     file_session: String,
     listener: Listener,
     said: Vec<Said>,
@@ -198,7 +201,7 @@ impl Lines for Hearing<'_> {
     }
 
     fn line(&mut self, line: &[u8]) {
-        for said in self.listener.read(self.harness, line) {
+        for said in self.listener.read(self.reader, line) {
             self.bytes += said.text.len();
             self.said.push(said);
         }

@@ -35,6 +35,7 @@ mod notes;
 mod registry;
 pub mod reply;
 mod request;
+mod said;
 mod session;
 #[cfg(test)]
 mod story;
@@ -49,6 +50,7 @@ pub(crate) use self::call::input_text;
 pub use self::conversation::conversation;
 pub use self::driver::Driver;
 pub use self::handler::Handler;
+pub(crate) use self::said::said_in;
 use crate::version::Tested;
 
 /// Recorded and run live.

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::failure::reset_time;
 use crate::json_walk::Walk;
 use crate::rfc3339;
-use crate::usage::{Limit, Reading, Response, Speed, Standing, Tokens};
+use crate::usage::{FileReader, Limit, Reading, Response, Speed, Standing, Tokens, spelled};
 
 /// Stands in each line that tells of a response, and seldom in another.
 pub const MARK: &[u8] = b"\"usage\"";
@@ -26,9 +26,12 @@ pub struct Transcript {
     standing: Standing,
 }
 
-impl Transcript {
-    /// A line that is known to hold the [`MARK`].
-    pub fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
+impl FileReader for Transcript {
+    fn mark(&self) -> Option<&'static [u8]> {
+        Some(MARK)
+    }
+
+    fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
         let reading = read_marked(line);
         // The client says it in its own words, where no model answered.
         if let Reading::Told(response, _) = &reading
@@ -41,12 +44,12 @@ impl Transcript {
         reading
     }
 
-    pub fn standing(&self) -> (Option<&str>, &Standing) {
-        (self.session.as_deref(), &self.standing)
+    fn memory(&self) -> Option<String> {
+        (!self.standing.is_empty()).then(|| spelled(self))
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.standing.is_empty()
+    fn standing(&self) -> Option<(Option<&str>, &Standing)> {
+        (!self.standing.is_empty()).then_some((self.session.as_deref(), &self.standing))
     }
 }
 

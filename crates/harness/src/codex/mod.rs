@@ -37,6 +37,7 @@ mod request;
 mod response_item;
 mod rollout_line;
 mod roster;
+mod said;
 mod server_item;
 mod server_request;
 mod settings;
@@ -54,6 +55,7 @@ pub use self::conversation::conversation;
 pub use self::driver::Driver;
 pub use self::ending::plan_turn;
 pub use self::handler::Handler;
+pub(crate) use self::said::said_in;
 use crate::version::Tested;
 
 /// Recorded and run live.

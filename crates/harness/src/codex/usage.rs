@@ -10,7 +10,7 @@ use qd_session::moment::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::usage::{Limit, Reading, Response, Standing, Tokens};
+use crate::usage::{FileReader, Limit, Reading, Response, Standing, Tokens, spelled};
 use crate::{payload, rfc3339};
 
 /// Reads one rollout, whose earlier lines say of whom the later ones are.
@@ -29,8 +29,8 @@ pub struct Rollout {
     standing: Standing,
 }
 
-impl Rollout {
-    pub fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
+impl FileReader for Rollout {
+    fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
         let begin = &line[..line.len().min(KIND_WITHIN)];
         if !KINDS.iter().any(|kind| memmem::find(begin, kind.as_bytes()).is_some()) {
             return Reading::Nothing;
@@ -69,11 +69,17 @@ impl Rollout {
         Reading::Told(Box::new(response), Vec::new())
     }
 
-    /// A subagent's context is not its session's; the limits are.
-    pub fn standing(&self) -> (Option<&str>, &Standing) {
-        (self.session.as_deref(), &self.standing)
+    fn memory(&self) -> Option<String> {
+        Some(spelled(self))
     }
 
+    /// A subagent's context is not its session's; the limits are.
+    fn standing(&self) -> Option<(Option<&str>, &Standing)> {
+        (!self.standing.is_empty()).then_some((self.session.as_deref(), &self.standing))
+    }
+}
+
+impl Rollout {
     fn began(&mut self, payload: &RawValue) -> Option<Told> {
         let meta: Meta = serde_json::from_str(payload.get()).ok()?;
         self.session = meta.session_id.or_else(|| meta.id.clone());

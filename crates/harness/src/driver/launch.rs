@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Harness, opencode};
+use crate::Harness;
 
 /// What the operator chose for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -132,18 +132,6 @@ impl Protocol {
             | Harness::Cline
             | Harness::Acp
             | Harness::Native => &[],
-        }
-    }
-
-    /// Variables that make a product ask whatever its own settings let pass: a rule can hold only
-    /// where it is asked.
-    pub fn variables(self, harness: Harness) -> Vec<(&'static str, String)> {
-        match (self, harness) {
-            (Self::Acp, Harness::Opencode) => opencode::asking(opencode::Product::Opencode),
-            (Self::Acp, Harness::KiloCode) => opencode::asking(opencode::Product::Kilo),
-            (Self::ClaudeCode | Self::AppServer | Self::Acp | Self::Kilo | Self::Cline, _) => {
-                Vec::new()
-            }
         }
     }
 }

@@ -21,7 +21,7 @@ use qd_session::moment::Timestamp;
 pub use self::launch::{Invocation, Launch, Mode, Protocol, Resume};
 pub use self::report::{Delta, Report, Spending};
 pub(crate) use self::report::{called, failed, unrecognised};
-use crate::{Harness, acp, claude_code, codex, excerpt, kilo_cline};
+use crate::{Harness, excerpt};
 
 /// How one agent product is driven.
 pub trait Driver: Debug + Send + Sync {
@@ -134,69 +134,3 @@ pub(crate) fn accepts_version(
 /// Most requests of one agent that are open at once. Agents run a dozen calls side by side; one
 /// more than this is told no.
 pub(crate) const OPEN_MAX: usize = 64;
-
-impl Protocol {
-    /// A fresh driver for one session.
-    pub fn driver(self, launch: Launch) -> Box<dyn Driver> {
-        match self {
-            Self::ClaudeCode => Box::new(claude_code::Driver::new(launch)),
-            Self::AppServer => Box::new(codex::Driver::new(launch)),
-            Self::Acp => Box::new(acp::Driver::new(launch)),
-            Self::Kilo => Box::new(kilo_cline::KiloDriver::new(launch)),
-            Self::Cline => Box::new(kilo_cline::ClineDriver::new(launch)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// What a driver does when its agent has answered the first thing that was asked of it.
-    fn greeted(
-        protocol: Protocol,
-        harness: Harness,
-        answer: impl Fn(&Value) -> Value,
-    ) -> Vec<Output> {
-        let mut driver = protocol.driver(Launch { harness: Some(harness), ..Launch::default() });
-        let asked = driver.start().into_iter().find_map(|output| match output {
-            Output::Write(line) => serde_json::from_str::<Value>(&line).ok(),
-            Output::Start(_)
-            | Output::CloseInput
-            | Output::Terminate
-            | Output::Report(_)
-            | Output::GiveUp(_) => None,
-        });
-        let answer = answer(&asked.expect("a greeting"));
-        driver.handle_line(Timestamp(0), answer.to_string().as_bytes())
-    }
-
-    fn check(protocol: Protocol, harness: Harness, answer: impl Fn(&Value, &str) -> Value) {
-        let (_, newest) = *harness.tested().0.last().expect("a range");
-        let out = greeted(protocol, harness, |asked| answer(asked, newest));
-        let told = Output::Report(Report::Version { version: newest.into() });
-        assert!(out.contains(&told), "{harness:?}: {out:?}");
-        let out = greeted(protocol, harness, |asked| answer(asked, "77.0.0"));
-        let why = harness.tested().refusal(harness.display_name(), "77.0.0").expect("a refusal");
-        assert_eq!(out, [Output::GiveUp(why.into())], "{harness:?}");
-    }
-
-    #[test]
-    fn an_unknown_major_version_is_not_driven() {
-        check(Protocol::AppServer, Harness::Codex, |asked, version| {
-            let agent = format!("quarterdeck/{version} (Debian 12.0.0; x86_64) xterm");
-            json!({ "id": asked["id"], "result": { "userAgent": agent } })
-        });
-        check(Protocol::Acp, Harness::GeminiCli, |asked, version| {
-            let info = json!({ "name": "gemini-cli", "version": version });
-            json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "agentInfo": info } })
-        });
-        check(Protocol::ClaudeCode, Harness::ClaudeCode, |asked, version| {
-            let response = json!({ "subtype": "success", "request_id": asked["request_id"],
-                "response": { "claude_code_version": version } });
-            json!({ "type": "control_response", "response": response })
-        });
-    }
-}

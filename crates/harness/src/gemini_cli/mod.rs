@@ -22,6 +22,7 @@ mod dialog;
 mod handler;
 mod hooks;
 pub mod reply;
+mod said;
 mod session;
 mod stream;
 mod telemetry;
@@ -31,6 +32,7 @@ mod wire;
 
 pub use self::conversation::Chat;
 pub use self::handler::Handler;
+pub(crate) use self::said::said_in;
 pub use self::transcript::ChatHeader;
 use crate::version::Tested;
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::usage::{Reading, Response, Tokens};
+use crate::usage::{FileReader, Reading, Response, Tokens, spelled};
 use crate::{payload, rfc3339};
 
 /// Reads one chat file, whose first line says whose it is.
@@ -19,8 +19,8 @@ pub struct ChatFile {
     is_subagent: bool,
 }
 
-impl ChatFile {
-    pub fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
+impl FileReader for ChatFile {
+    fn read<'a>(&mut self, line: &'a [u8]) -> Reading<'a> {
         let has = |word: &str| memmem::find(line, word.as_bytes()).is_some();
         if has("\"startTime\"") && self.session.is_none() {
             if let Some(header) = payload::read::<Header>(line) {
@@ -54,6 +54,10 @@ impl ChatFile {
             cwd: None,
         };
         Reading::Told(Box::new(response), Vec::new())
+    }
+
+    fn memory(&self) -> Option<String> {
+        Some(spelled(self))
     }
 }
 

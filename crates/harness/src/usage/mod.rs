@@ -19,6 +19,7 @@ pub use self::limit::Limit;
 pub use self::price::{Charge, Price, Rates};
 pub use self::price_table::{Found, PriceTable};
 pub use self::reader::FileReader;
+pub(crate) use self::reader::{remembered, spelled};
 pub use self::response::{MessageKey, Rank, Reading, Response, ResponseKey, Speed};
 pub use self::standing::Standing;
 pub use self::sum::Sum;

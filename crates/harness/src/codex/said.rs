@@ -1,12 +1,12 @@
-//! Lines of a rollout.
+//! Prompts and answers in the lines of a rollout.
 
 use memchr::memmem;
 use serde::Deserialize;
 
-use super::{Content, Listener, Said, Who, said};
+use crate::said::{Content, Listener, Said, Who, said};
 use crate::{payload, rfc3339};
 
-pub(super) fn read(listener: &mut Listener, line: &[u8]) -> Option<Vec<Said>> {
+pub(crate) fn said_in(listener: &mut Listener, line: &[u8]) -> Option<Vec<Said>> {
     let begin = &line[..line.len().min(KIND_WITHIN)];
     let has = |word: &str| memmem::find(begin, word.as_bytes()).is_some();
     if has("\"session_meta\"") {
@@ -53,3 +53,26 @@ struct Item {
 
 /// A line says its kind in its first bytes: after a time and a number.
 const KIND_WITHIN: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::said::check;
+
+    #[test]
+    fn prompts_and_answers_are_heard() {
+        let item = |role: &str, kind: &str, text: &str| {
+            format!(
+                r#"{{"timestamp":"2026-03-01T10:00:00.000Z","type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text}"}}]}}}}"#
+            )
+        };
+        let lines = [
+            item("developer", "input_text", "rules"),
+            item("user", "input_text", "<environment_context>x"),
+            item("user", "input_text", "make it so"),
+            item("assistant", "output_text", "Made."),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        check(said_in, &lines, &[(Who::Operator, "make it so"), (Who::Agent, "Made.")]);
+    }
+}
