@@ -123,7 +123,8 @@ mod tests {
         harness: Harness,
         answer: impl Fn(&Value) -> Value,
     ) -> Vec<Output> {
-        let mut driver = protocol.driver(Launch { harness: Some(harness), ..Launch::default() });
+        let tested = Some((harness.display_name(), harness.tested()));
+        let mut driver = protocol.driver(Launch { tested, ..Launch::default() });
         let asked = driver.start().into_iter().find_map(|output| match output {
             Output::Write(line) => serde_json::from_str::<Value>(&line).ok(),
             Output::Start(_)

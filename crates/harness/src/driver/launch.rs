@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::Harness;
+use crate::version::Tested;
 
 /// What the operator chose for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Launch {
-    /// The product, where its version matters.
-    pub harness: Option<Harness>,
+    /// The product's name and the versions of it that were tried, where its version matters.
+    pub tested: Option<(&'static str, Tested)>,
     /// The workspace: an absolute path.
     pub cwd: String,
     /// As the agent spells it; its own choice if there is none.

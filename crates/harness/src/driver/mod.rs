@@ -21,7 +21,7 @@ use qd_session::moment::Timestamp;
 pub use self::launch::{Invocation, Launch, Mode, Protocol, Resume};
 pub use self::report::{Delta, Report, Spending};
 pub(crate) use self::report::{called, failed, unrecognised};
-use crate::{Harness, excerpt};
+use crate::excerpt;
 
 /// How one agent product is driven.
 pub trait Driver: Debug + Send + Sync {
@@ -122,8 +122,8 @@ pub(crate) fn accepts_version(
     out: &mut Vec<Output>,
 ) -> bool {
     let Some(version) = version else { return true };
-    let refuse = |harness: Harness| harness.tested().refusal(harness.display_name(), version);
-    if let Some(why) = launch.harness.and_then(refuse) {
+    let refusal = launch.tested.and_then(|(name, tested)| tested.refusal(name, version));
+    if let Some(why) = refusal {
         out.push(Output::GiveUp(why.into()));
         return false;
     }

@@ -120,7 +120,7 @@ fn prepared(crew: &LocalCrew, start: &Start) -> Result<(AgentJob, Launch, Protoc
     let asking = program.protocol.variables(*harness).into_iter();
     job.environment.extend(asking.map(|(name, value)| (name.to_owned(), value)));
     let launch = Launch {
-        harness: Some(*harness),
+        tested: Some((harness.display_name(), harness.tested())),
         cwd: brief.workspace.to_string(),
         model: brief.model.as_ref().map(ToString::to_string),
         mode: mode(*harness, *preset),
