@@ -22,7 +22,7 @@
 //! }
 //! let sessions = journal.load()?;
 //! let written = journal.append(Vec::new()).wait()?; // or `.await`
-//! # Ok::<(), crate::Error>(())
+//! # Ok::<(), qd_store::Error>(())
 //! ```
 //!
 //! **Invariant:** a receipt says `Ok` only when its batch is on disk (`synchronous=FULL`). Whatever
