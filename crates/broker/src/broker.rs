@@ -43,16 +43,13 @@ use crate::card::{Card, Fingerprint, Known, Surroundings};
 use crate::desk::{Capabilities, Desk, Errand, Reach, Taken};
 use crate::driving::{Drives, Job, Report, Spawning};
 use crate::rules::Ruling;
-use crate::session_key::SessionKey;
-use crate::session_key::session_id;
+use crate::session_key::{SessionKey, session_id};
 use crate::survey::{Survey, Surveyed};
 use crate::terminal::Terminal;
 use crate::viewing::Viewing;
-use crate::vital::Vital;
-use crate::vital::VitalSigns;
+use crate::vital::{Vital, VitalSigns};
 
-/// Sessions kept in memory: as many as the journal keeps. At rest one takes less than
-/// 2 KiB.
+/// Sessions kept in memory: as many as the journal keeps. At rest one takes less than 2 KiB.
 const SESSIONS_MAX: usize = 20_000;
 
 /// How long a session stays awake that nothing is heard of, and at most twice as long. An agent at

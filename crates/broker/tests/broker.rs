@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use qd_broker::REST_AFTER_MS;
-use qd_broker::{Broker, Card, Input, NotFound, Output, Past};
+use qd_broker::{Broker, Card, Input, NotFound, Output, Past, REST_AFTER_MS};
 use qd_harness::capture::{Recorded, Scenario};
 use qd_harness::replay::{Replay, Scene};
 use qd_harness::{Harness, Signal};

@@ -14,8 +14,7 @@ use qd_session::timeline::Timeline;
 use qd_store::Journal;
 use serde::Serialize;
 
-use qd_broker::Card;
-use qd_broker::NotFound;
+use qd_broker::{Card, NotFound};
 
 /// Full pages of a session's history that are read for its timeline; the newest is kept. The
 /// journal keeps far fewer entries of one session once it had time to fold them.

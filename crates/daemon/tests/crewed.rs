@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use qd_broker::Card;
 use qd_broker::desk::{Answering, Commanding};
-use qd_broker::driving::HookedRun;
-use qd_broker::driving::{Ground, Report, Sending, Start, Unspawned};
+use qd_broker::driving::{Ground, HookedRun, Report, Sending, Start, Unspawned};
 use qd_broker::news::BoardNews;
 use qd_daemon::runtime::{Board, Handle, Runtime, Settings, SpawnWanted};
 use qd_harness::Harness;

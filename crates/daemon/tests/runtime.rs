@@ -10,8 +10,9 @@ use std::time::Duration;
 use qd_broker::Card;
 use qd_broker::desk::{Answering, Commanding, Declined, Taken};
 use qd_broker::news::BoardNews;
-use qd_daemon::runtime::WAITERS_MAX;
-use qd_daemon::runtime::{Board, Delivered, Handle, ReplyOutcome, Runtime, Settings, Waiter};
+use qd_daemon::runtime::{
+    Board, Delivered, Handle, ReplyOutcome, Runtime, Settings, WAITERS_MAX, Waiter,
+};
 use qd_hook_wire::{Agent, Mode};
 use qd_hook_wire::{FrameId, HookReply};
 use qd_host::now;

@@ -1,11 +1,10 @@
 //! Which session files there are.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use qd_harness::Harness;
 

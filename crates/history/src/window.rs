@@ -10,8 +10,7 @@ use memchr::{memchr, memrchr};
 use serde::{Deserialize, Serialize};
 
 use qd_session::fnv::{BASIS, fnv};
-use qd_sources::tail::TRANSCRIPT_LINE_BYTES_MAX;
-use qd_sources::tail::WINDOW_BYTES;
+use qd_sources::tail::{TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES};
 
 /// Bytes before the place where a history stopped that are looked at again. The lines of a session
 /// of Claude Code end alike for two hundred bytes: the session, the folder, the version. In so many

@@ -4,15 +4,13 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
 use super::message::{Message, Pressing};
 use super::outbox::Failure;
-use crate::http::NOTICE_ANSWER_BYTES_MAX;
-use crate::http::NOTICE_WAIT;
+use crate::http::{NOTICE_ANSWER_BYTES_MAX, NOTICE_WAIT};
 
 /// Notifications on the desktop that can be taken back.
 const DESKTOP_SHOWN_MAX: usize = 64;

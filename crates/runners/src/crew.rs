@@ -7,8 +7,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use qd_broker::driving::HookedRun;
-use qd_broker::driving::{Ground, Sending, Start};
+use qd_broker::driving::{Ground, HookedRun, Sending, Start};
 use qd_harness::Harness;
 use qd_session::id::{CallId, ToolName, TurnId};
 use qd_session::logbook::Brief;

@@ -5,8 +5,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use qd_daemon::runtime::{Delivered, Handle, ReplyOutcome, Told};
-use qd_hook_wire::HookReply;
-use qd_hook_wire::{ACK, Mode, REFUSAL};
+use qd_hook_wire::{ACK, HookReply, Mode, REFUSAL};
 use qd_sources::hook_intake::{Caller, Frame, FrameParser};
 use rustix::net::{RecvFlags, recv};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};

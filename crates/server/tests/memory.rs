@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use qd_broker::WOKEN_MAX;
-use qd_broker::{Broker, Input, Output};
+use qd_broker::{Broker, Input, Output, WOKEN_MAX};
 use qd_daemon::runtime::{Runtime, Settings};
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_server::{Doors, Records, Server, Tokens};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fnv::{BASIS, fnv};
 use crate::moment::Timestamp;
 
 macro_rules! ids {
@@ -86,11 +87,7 @@ impl RequestKey {
     /// `asked` is when it was first asked.
     pub fn of(session: &SessionId, request: &RequestId, asked: Timestamp) -> Self {
         let parts = [session.as_str().as_bytes(), &[0], request.as_str().as_bytes(), &[0]];
-        let bytes = parts.concat().into_iter().chain(asked.0.to_be_bytes());
-        // FNV-1a: it tells requests apart and promises nothing against malice.
-        let sum = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let sum = fnv(fnv(BASIS, &parts.concat()), &asked.0.to_be_bytes());
         Self::new(format!("req_{sum:016x}"))
     }
 }

@@ -19,8 +19,7 @@ use qd_broker::unreadable::AgentProcess;
 use qd_host::links::followed;
 use qd_host::process_table::ProcessTable;
 use qd_host::processes::Process;
-use qd_host::supervised::ANCESTORS_SEARCHED_MAX;
-use qd_host::supervised::is_ours;
+use qd_host::supervised::{ANCESTORS_SEARCHED_MAX, is_ours};
 
 /// Agents that run and are listed although nobody can read them. An operator runs a dozen.
 const AGENT_PROCESSES_MAX: usize = 64;

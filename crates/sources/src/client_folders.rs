@@ -12,14 +12,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use qd_harness::Harness;
 use qd_host::bounded_file::{Links, read_regular};
 use qd_host::links::followed;
-use qd_host::processes::ENVIRONMENT_BYTES_MAX;
-use qd_host::processes::Process;
+use qd_host::processes::{ENVIRONMENT_BYTES_MAX, Process};
 use qd_host::supervised::is_ours;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;

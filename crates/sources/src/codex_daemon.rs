@@ -16,11 +16,10 @@ mod line;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use futures_util::{SinkExt, StreamExt};
 use qd_harness::{Channel, Direction, Harness};
@@ -44,8 +43,7 @@ use super::live::{self, Backoff, End, Inbox, NoticeKind, Outlet, SourceNews, Tro
 use super::watch::{Root, Tells};
 use crate::Error;
 use crate::errand::ERRANDS_MAX;
-use crate::live::SERVER_MESSAGE_BYTES_MAX;
-use crate::live::SERVER_REPLY_WAIT;
+use crate::live::{SERVER_MESSAGE_BYTES_MAX, SERVER_REPLY_WAIT};
 
 /// Between two looks for the socket of Codex's daemon while there is none, or none that answers.
 /// The kernel tells of a new one; this is for a folder that cannot be watched.

@@ -9,13 +9,11 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use qd_broker::TERMINALS_MAX;
 use qd_broker::terminal::{Pane, Terminal};
-use qd_host::processes::ENVIRONMENT_BYTES_MAX;
-use qd_host::processes::Process;
+use qd_host::processes::{ENVIRONMENT_BYTES_MAX, Process};
 use qd_session::id::ProcessKey;
 use tokio::sync::mpsc;
 

@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 
 use qd_broker::vital::{MOVES_EVERY, Vital, Watched};
 use qd_host::process_table::ProcessTable;
-use qd_host::processes::PROCESSES_MAX;
-use qd_host::processes::Process;
+use qd_host::processes::{PROCESSES_MAX, Process};
 use qd_session::id::ProcessKey;
 use qd_session::moment::Timestamp;
 use tokio::task::JoinHandle;

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use qd_hook_wire::FrameId;
 use qd_sources::Error;
-use qd_sources::hook_intake::spool::ASIDE_FILES_MAX;
-use qd_sources::hook_intake::spool::BATCH_BYTES_MAX;
 use qd_sources::hook_intake::spool::BATCH_FRAMES_MAX;
+use qd_sources::hook_intake::spool::{ASIDE_FILES_MAX, BATCH_BYTES_MAX};
 use qd_sources::hook_intake::{Admission, Batch, KnownIds, Losses, Spool};
 
 /// All frames of these tests are younger; a part is stale then.

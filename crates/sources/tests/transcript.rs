@@ -8,9 +8,8 @@ use proptest::prelude::*;
 use qd_harness::Harness;
 use qd_harness::conversation::{Entry, Role};
 use qd_sources::tail::TRANSCRIPT_LINE_BYTES_MAX;
-use qd_sources::transcript::TRANSCRIPT_ENTRIES_MAX;
-use qd_sources::transcript::TRANSCRIPT_PAGE_READ_MAX;
 use qd_sources::transcript::{Page, Part, Unread, Whose, read};
+use qd_sources::transcript::{TRANSCRIPT_ENTRIES_MAX, TRANSCRIPT_PAGE_READ_MAX};
 use serde_json::{Value, json};
 
 /// A page of a session that has no database.

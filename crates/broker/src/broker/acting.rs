@@ -15,8 +15,9 @@ use qd_session::policy::{Layer, Preset};
 
 use super::{Broker, Output};
 use crate::card::RECORDED;
-use crate::desk::Expecting;
-use crate::desk::{Answering, Carried, Commanding, Declined, DeskOutput, Reach, Taken, Task};
+use crate::desk::{
+    Answering, Carried, Commanding, Declined, DeskOutput, Expecting, Reach, Taken, Task,
+};
 use crate::rules;
 use crate::viewing::Viewing;
 

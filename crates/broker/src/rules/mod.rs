@@ -25,9 +25,9 @@ pub struct Ruling {
     /// Folders that are being read for the first time.
     pub(crate) surveys: BTreeSet<Arc<str>>,
     /// Forwarders that stay for a rule's answer only.
-    pub(crate) passing: BTreeSet<FrameId>,
+    passing: BTreeSet<FrameId>,
     /// For a folder that nobody has read, or that is not known.
-    pub(crate) nothing: Tightening,
+    nothing: Tightening,
 }
 
 impl Ruling {

@@ -2,8 +2,7 @@
 //! rules end with it.
 
 use qd_broker::Input;
-use qd_broker::desk::Expecting;
-use qd_broker::desk::{Carried, Task};
+use qd_broker::desk::{Carried, Expecting, Task};
 use qd_harness::{Channel, Direction, Harness, Signal};
 use qd_session::Session;
 use qd_session::decision::{Command, Standing};

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qd_broker::Input;
-use qd_broker::driving::HookedRun;
-use qd_broker::driving::{Job, Report, Spawning, Start, Unspawned, Work};
+use qd_broker::driving::{HookedRun, Job, Report, Spawning, Start, Unspawned, Work};
 use qd_host::now;
 use qd_runners::crew::{Crew, Ended, HarnessOffer, HarnessOrder, Muster};
 use qd_runners::hooks::HookEnd;

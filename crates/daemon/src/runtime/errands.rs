@@ -20,9 +20,8 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
-use super::Runtime;
-use super::handle;
 use super::waiting::ReplyOutcome;
+use super::{Runtime, handle};
 
 /// Errands that are carried at once. Each is a person's decision or a rule's; one that finds no
 /// room has not arrived, and says so.

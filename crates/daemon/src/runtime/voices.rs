@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use qd_broker::Broker;
-use qd_harness::Harness;
-use qd_harness::other_client;
 use qd_harness::waiting_hook::session_named;
+use qd_harness::{Harness, other_client};
 use qd_host::processes::Process;
 use qd_sources::hook_intake::speaking::{Holder, Proof, Speaker, Standing, standing};
 use qd_sources::hook_intake::{Caller, Frame, Program};

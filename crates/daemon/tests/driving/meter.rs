@@ -8,8 +8,7 @@ use qd_session::machine::{
 };
 use qd_session::moment::Timestamp;
 use qd_session::policy::Preset;
-use qd_telemetry::LABELS_MAX;
-use qd_telemetry::Meter;
+use qd_telemetry::{LABELS_MAX, Meter};
 
 use super::deck::{Deck, bash, ok};
 use super::turns::formatter;

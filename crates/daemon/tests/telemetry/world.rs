@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use qd_broker::desk::Commanding;
-use qd_broker::driving::HookedRun;
-use qd_broker::driving::{Ground, Report, Sending, Start};
+use qd_broker::driving::{Ground, HookedRun, Report, Sending, Start};
 use qd_broker::news::{BoardChange, BoardNews};
 use qd_daemon::runtime::{Board, Handle, Runtime, Settings, SpawnWanted};
 use qd_harness::Harness;

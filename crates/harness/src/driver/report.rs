@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use qd_session::id::TurnId;
-use qd_session::id::{CallId, ToolName};
+use qd_session::id::{CallId, ToolName, TurnId};
 use qd_session::machine::{Event, HarnessTrouble, ToolCall, TroubleKind};
 use qd_session::moment::Timestamp;
 use qd_session::monitor::{Failure, FailureKind};

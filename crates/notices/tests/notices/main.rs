@@ -10,8 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use qd_daemon::runtime::{Delivered, Handle, ReplyOutcome, Runtime, Settings as LoopSettings};
 use qd_harness::{Channel, Harness};
-use qd_hook_wire::FrameId;
-use qd_hook_wire::Mode;
+use qd_hook_wire::{FrameId, Mode};
 use qd_notices::{
     DeviceView, NotADevice, Notices, NtfySettings, PrivateHost, Settings, Subscription,
     WebhookSettings,

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use qd_hook_wire::FrameId;
-use qd_hook_wire::Mode;
+use qd_hook_wire::{FrameId, Mode};
 use qd_sources::hook_intake::{Caller, Frame};
 
 use crate::world::{Process, World, hook};

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use qd_hook_wire::FrameId;
-use qd_hook_wire::{ACK, Agent, Mode};
+use qd_hook_wire::{ACK, Agent, FrameId, Mode};
 use qd_session::event::Event;
 use qd_session::monitor::Fact;
 use qd_sources::hook_intake::{Caller, Frame};

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use qd_hook_wire::FrameId;
-use qd_hook_wire::{ACK, REFUSAL};
+use qd_hook_wire::{ACK, FrameId, REFUSAL};
 use qd_sources::hook_intake::{Admission, Frame, FrameParser, KnownIds, Spool, bind};
 use rustix::net::{Shutdown, shutdown};
 

@@ -3,8 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::home::Home;
-use crate::home::Outcome;
+use crate::home::{Home, Outcome};
 
 const CLAUDE: &str = ".claude/settings.json";
 

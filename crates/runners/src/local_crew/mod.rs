@@ -18,8 +18,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use qd_broker::driving::HookedRun;
-use qd_broker::driving::{Ground, Start};
+use qd_broker::driving::{Ground, HookedRun, Start};
 use qd_harness::Harness;
 use qd_harness::usage::PriceTable;
 use qd_host::private_places::PrivatePlaces;

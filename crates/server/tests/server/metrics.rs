@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use qd_broker::driving::HookedRun;
-use qd_broker::driving::{Ground, Report, Sending, Start};
+use qd_broker::driving::{Ground, HookedRun, Report, Sending, Start};
 use qd_harness::Harness;
 use qd_harness::native::{Piece, StopReason};
 use qd_runners::crew::{Crew, Ended, HarnessOffer, HarnessOrder, Muster, Task};

@@ -16,8 +16,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::line::{Asked, Heard, Line};
-use crate::errand::ERRAND_REPLY_WAIT;
-use crate::errand::ErrandOutcome;
+use crate::errand::{ERRAND_REPLY_WAIT, ErrandOutcome};
 use crate::live::Trouble;
 
 /// How long Codex's daemon may take to send an open request to us, of a thread that waits. It does

@@ -21,9 +21,8 @@ use super::{FileNotice, FileSignal, Heard, News};
 use crate::Error;
 use crate::files::lively::LOOK_AGAIN_FOR_MS;
 use crate::places::{Place, PlaceKind};
-use crate::tail::TRANSCRIPT_LINE_BYTES_MAX;
-use crate::tail::WINDOW_BYTES;
 use crate::tail::{Piece, Position, Progress, Seen, Tail, TailReader, open};
+use crate::tail::{TRANSCRIPT_LINE_BYTES_MAX, WINDOW_BYTES};
 use crate::watch::{Change, ChangeKind, Root, Tells, Watch};
 
 /// Bytes of the first lines of such a file that are read as well: whose session it is, and its

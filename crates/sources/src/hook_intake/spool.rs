@@ -16,10 +16,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use qd_hook_wire::FrameId;
-use qd_hook_wire::HEADER_BYTES_MAX;
-use qd_hook_wire::LOSSES_MAX;
-use qd_hook_wire::PAYLOAD_BYTES_MAX;
+use qd_hook_wire::{FrameId, HEADER_BYTES_MAX};
+use qd_hook_wire::{LOSSES_MAX, PAYLOAD_BYTES_MAX};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 

@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use qd_host::links::followed;
-use qd_host::processes::ENVIRONMENT_BYTES_MAX;
-use qd_host::processes::Process;
+use qd_host::processes::{ENVIRONMENT_BYTES_MAX, Process};
 use qd_host::supervised::is_ours;
 
 use super::address::Address;

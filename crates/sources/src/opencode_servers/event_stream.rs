@@ -3,8 +3,7 @@
 //! Pure. Only `data` matters here; names, ids and comments are skipped. An event that is too long
 //! is an error, because what follows it can no longer be trusted to be in order.
 
-use crate::live::SERVER_MESSAGE_BYTES_MAX;
-use crate::live::Trouble;
+use crate::live::{SERVER_MESSAGE_BYTES_MAX, Trouble};
 
 #[derive(Debug, Default)]
 pub struct EventStream {

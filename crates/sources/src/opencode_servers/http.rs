@@ -17,9 +17,8 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use crate::errand::ERRAND_REPLY_WAIT;
-use crate::live::SERVER_MESSAGE_BYTES_MAX;
-use crate::live::SERVER_REPLY_WAIT;
 use crate::live::Trouble;
+use crate::live::{SERVER_MESSAGE_BYTES_MAX, SERVER_REPLY_WAIT};
 
 /// Silence after which an event stream is dead: the servers send a heartbeat every ten seconds.
 const EVENT_SILENCE_MAX: Duration = Duration::from_secs(45);

@@ -12,9 +12,8 @@ use qd_session::fnv::{BASIS, fnv};
 
 use super::cursor::Cursor;
 use super::{Page, Transcript, Unread};
-use crate::tail::MARK_BYTES;
-use crate::tail::TRANSCRIPT_LINE_BYTES_MAX;
 use crate::tail::WINDOW_BYTES;
+use crate::tail::{MARK_BYTES, TRANSCRIPT_LINE_BYTES_MAX};
 
 /// Bytes of entries after which a page is full, whatever was asked for.
 pub const TRANSCRIPT_PAGE_BYTES_MAX: usize = 4 << 20;

@@ -7,8 +7,7 @@ use qd_session::moment::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Harness;
-use crate::secret;
+use crate::{Harness, secret};
 
 /// An event in its envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
